@@ -163,10 +163,31 @@ def declared_shape(op: OpView) -> list[int]:
     return shape
 
 
-def actual_shape(shape: Sequence[int], tensor: Any, tensors: Sequence[Any]) -> list[int]:
-    """The shape when the operator runs: from `tensor`, from the one-element `tensors`, or the attribute."""
-    if tensor is not None:
-        return [int(n) for n in tensor.reshape(-1).tolist()]
-    if tensors:
-        return [int(n.reshape(-1)[0]) for n in tensors]
-    return [int(n) for n in shape]
+def given_numbers(attribute: Sequence[int], *given: Any) -> list[int]:
+    """When the operator runs: the elements of the first of `given` that is there, a tensor or a list of tensors of one
+    element; else those of the attribute.
+    """
+    for source in given:
+        if isinstance(source, list):
+            if source:
+                return [int(tensor.reshape(-1)[0]) for tensor in source]
+        elif source is not None:
+            return [int(n) for n in source.reshape(-1).tolist()]
+    return [int(n) for n in attribute]
+
+
+def known_numbers(op: OpView, slot: str) -> list[int] | None:
+    """The elements of a tensor slot or of a list slot's one-element tensors; None if any is not constant."""
+    result: list[int] = []
+    for index in range(op.count(slot)):
+        value = op.value(slot, index)
+        if value is None:
+            return None
+        result += whole(value.reshape(-1))
+    return result
+
+
+def declared_numbers(op: OpView, attr: str, *slots: str) -> list[int] | None:
+    """`known_numbers` of the first of `slots` that the operator has; else those of the attribute."""
+    slot = next(filter(op.has, slots), None)
+    return list(op.attr(attr)) if slot is None else known_numbers(op, slot)

@@ -100,23 +100,28 @@ def _expand_infer(op: OpView) -> None:
         set_rows(op, "Out", (below, *row), dtype, ())
 
 
-def _expand_native(op: OpView) -> Call | None:
-    reference = op.lod("Y")
-    if not reference or op.lod("X"):
-        return None
-    times = reference[op.attr("ref_level")]
+def _repeat_call(op: OpView, times: str) -> Call:
+    """The call that repeats rows of X as often as the sequences with the offsets `times` have parts."""
     ints = [op.shape("X")[0], op.shape("Out")[0], bytes_of_row(op, "X")]
     return Call("sequence_expand", [op.name("X"), times, op.name("Out")], ints)
 
 
-def _expand_grad_native(op: OpView) -> Call | None:
-    reference, own, x = op.lod("Y"), op.lod("X"), op.shape("X")
-    name = typed(op, "sequence_expand_grad", ("X", DOUT))
-    if name is None or not reference:
-        return None
-    operands = [op.name(DOUT), own[0] if own else None, reference[op.attr("ref_level")], op.name(DX)]
+def _sum_call(op: OpView, times: str, own: str | None = None) -> Call | None:
+    """The call that sums the gradients of repeated rows, or sequences with the offsets `own`."""
+    name, x = typed(op, "sequence_expand_grad", ("X", DOUT)), op.shape("X")
     parts = op.sequences("X") if own else x[0]
-    return Call(name, operands, [parts, op.shape(DOUT)[0], x[0], product(x[1:])])
+    ints = [parts, op.shape(DOUT)[0], x[0], product(x[1:])]
+    return Call(name, [op.name(DOUT), own, times, op.name(DX)], ints) if name else None
+
+
+def _expand_native(op: OpView) -> Call | None:
+    reference = op.lod("Y")
+    return _repeat_call(op, reference[op.attr("ref_level")]) if reference and not op.lod("X") else None
+
+
+def _expand_grad_native(op: OpView) -> Call | None:
+    reference, own = op.lod("Y"), op.lod("X")
+    return _sum_call(op, reference[op.attr("ref_level")], own[0] if own else None) if reference else None
 
 
 register_pair(
@@ -162,23 +167,6 @@ def _expand_as_infer(op: OpView) -> None:
     set_rows(op, "Out", (op.shape("Y")[0], *x[1:]), op.dtype("X"), found)
 
 
-def _expand_as_native(op: OpView) -> Call | None:
-    found = op.lod("Y")
-    if not found:
-        return None
-    ints = [op.shape("X")[0], op.shape("Out")[0], bytes_of_row(op, "X")]
-    return Call("sequence_expand", [op.name("X"), found[-1], op.name("Out")], ints)
-
-
-def _expand_as_grad_native(op: OpView) -> Call | None:
-    found, x = op.lod("Y"), op.shape("X")
-    name = typed(op, "sequence_expand_grad", ("X", DOUT))
-    if name is None or not found:
-        return None
-    ints = [x[0], op.shape(DOUT)[0], x[0], product(x[1:])]
-    return Call(name, [op.name(DOUT), None, found[-1], op.name(DX)], ints)
-
-
 register_pair(
     "sequence_expand_as",
     ("X", "Y#"),
@@ -190,5 +178,8 @@ register_pair(
     no_grad=("Y",),
     sequences=Sequences(levels=Levels("X", least=1), takes_lod=True),
     infer_back=grads_keep_sequences,
-    native=(_expand_as_native, _expand_as_grad_native),
+    native=(
+        lambda op: _repeat_call(op, op.lod("Y")[-1]) if op.lod("Y") else None,
+        lambda op: _sum_call(op, op.lod("Y")[-1]) if op.lod("Y") else None,
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpView, Planning, Sequences, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpView, Planning, Sequences, grad_name, standard_grad
 from ..sequence import Lods, Segments, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -87,34 +88,18 @@ def _infer(op: OpView) -> None:
 _SCALING = {"SUM": 0, "AVERAGE": 1, "SQRT": 2}
 
 
-def _native(op: OpView) -> Call | None:
+def _pool_call(op: OpView, back: bool) -> Call | None:
+    """The call of the pooling kernel, or of its gradient."""
     kind, found = op.attr("pooltype"), segments_of(op, "X")
     stem = "sum" if kind in _SCALING else "max" if kind == "MAX" else "end"
-    name = typed(op, f"sequence_pool_{stem}", ("X",))
+    name = typed(op, f"sequence_pool_{stem}{'_grad' * back}", ("X", DOUT) if back else ("X",))
     if name is None or found is None:
         return None
-    offsets, count, rows = found
-    operands, ints = [op.name("X"), offsets, op.name("Out")], [count, rows, product(op.shape("X")[1:])]
-    if stem == "max":
-        operands.append(op.name("MaxIndex"))
-    else:
-        ints.append(_SCALING.get(kind, int(kind == "LAST")))
-    return Call(name, operands, ints, [op.attr("pad_value")])
-
-
-def _native_grad(op: OpView) -> Call | None:
-    kind, found = op.attr("pooltype"), segments_of(op, "X")
-    stem = "sum" if kind in _SCALING else "max" if kind == "MAX" else "end"
-    name = typed(op, f"sequence_pool_{stem}_grad", ("X", DOUT))
-    if name is None or found is None:
-        return None
-    offsets, count, rows = found
-    operands, ints = [offsets, op.name(DOUT), op.name(DX)], [count, rows, product(op.shape("X")[1:])]
-    if stem == "max":
-        operands.insert(1, op.name("MaxIndex"))
-    else:
-        ints.append(_SCALING.get(kind, int(kind == "LAST")))
-    return Call(name, operands, ints)
+    (offsets, *sizes), index = found, [op.name("MaxIndex")] if stem == "max" else []
+    ints = [*sizes, product(op.shape("X")[1:]), *([] if index else [_SCALING.get(kind, int(kind == "LAST"))])]
+    if back:
+        return Call(name, [offsets, *index, op.name(DOUT), op.name(DX)], ints)
+    return Call(name, [op.name("X"), offsets, op.name("Out"), *index], ints, [op.attr("pad_value")])
 
 
 def _pool_rule(op: OpView) -> Any:
@@ -138,7 +123,7 @@ register_pair(
     grad=_pool_rule,
     sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1, outs=("Out",))),
     infer_back=grads_keep_sequences,
-    native=(_native, _native_grad),
+    native=(partial(_pool_call, back=False), partial(_pool_call, back=True)),
 )
 
 
@@ -174,11 +159,9 @@ def _softmax_infer(op: OpView) -> None:
 
 def _softmax_native(op: OpView) -> Call | None:
     name, found = typed(op, "sequence_softmax", ("X",)), segments_of(op, "X")
-    return (
-        None
-        if name is None or found is None
-        else Call(name, [op.name("X"), found[0], op.name("Out")], found[1:])
-    )
+    if name is None or found is None:
+        return None
+    return Call(name, [op.name("X"), found[0], op.name("Out")], found[1:])
 
 
 def _softmax_native_grad(op: OpView) -> Call | None:
@@ -188,27 +171,18 @@ def _softmax_native_grad(op: OpView) -> Call | None:
     return Call(name, [found[0], op.name("Out"), op.name(DOUT), op.name(DX)], found[1:])
 
 
-register(
+register_pair(
     "sequence_softmax",
-    inputs=("X",),
+    ("X",),
+    _softmax,
+    _softmax_grad,
+    _softmax_infer,
+    "Softmax within each sequence of scores.",
     attrs={"use_cudnn": False, "data_format": "AnyLayout"},
-    infer=_softmax_infer,
-    kernel=_softmax,
-    grad=standard_grad(inputs=("X",), outputs=("Out",)),
-    native=_softmax_native,
+    keep_out=("Out",),
     sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
     planning=Planning(inplace=(("Out", "X"),)),
-    doc="Softmax within each sequence of scores.",
-)
-register(
-    "sequence_softmax_grad",
-    inputs=("Out", "X", DOUT),
-    outputs=(DX,),
-    attrs={"use_cudnn": False, "data_format": "AnyLayout"},
-    infer=grads_keep_sequences,
-    kernel=_softmax_grad,
-    native=_softmax_native_grad,
-    sequences=Sequences(takes_lod=True),
-    planning=Planning(inplace=((DX, DOUT),)),
-    doc="The gradient of sequence_softmax.",
+    planning_back=Planning(inplace=((DX, DOUT),)),
+    infer_back=grads_keep_sequences,
+    native=(_softmax_native, _softmax_native_grad),
 )

@@ -14,7 +14,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.tensor_array import TensorArray
 from .. import native, planning_rules
 from ..grad_pairs import gradient_by
-from ..infer import actual_shape, declared_shape, same_as
+from ..infer import declared_shape, given_numbers, same_as
 from ..registry import Attr, Call, Effects, OperatorError, OpView, Planning, Sequences, Shape, register
 
 
@@ -58,7 +58,7 @@ def _fill_constant(
     value: float,
     str_value: str,
 ) -> Any:
-    size = actual_shape(shape, ShapeTensor, ShapeTensorList)
+    size = given_numbers(shape, ShapeTensor, ShapeTensorList)
     kind = to_vartype(dtype)
     if ValueTensor is not None:
         return xp.zeros(size, to_numpy(kind)) + ValueTensor.reshape(()).astype(to_numpy(kind))

@@ -12,6 +12,7 @@ from ..infer import normalize_axis, product, same_as
 from ..native import itemsize, numel
 from ..registry import Attr, Call, OpView, Sequences, grad_name
 from ..value_checks import require_in_range
+from .manipulation import unstacked
 
 
 def _along(axis: int, index: Any) -> tuple[Any, ...]:
@@ -149,11 +150,6 @@ register_pair(
 )
 
 
-def _unbound(xp: Any, X: Any, axis: int) -> list[Any]:
-    moved = xp.moveaxis(X, axis, 0)
-    return [moved[k, ...].copy() for k in range(len(moved))]
-
-
 def _infer_unbind(op: OpView) -> None:
     x = op.shape("X")
     axis = normalize_axis(op, op.attr("axis"), len(x))
@@ -166,7 +162,7 @@ def _infer_unbind(op: OpView) -> None:
 register_pair(
     "unbind",
     ("X",),
-    _unbound,
+    unstacked,
     lambda xp, Out_grad, axis: xp.stack(Out_grad, axis=axis),
     _infer_unbind,
     "X split into its entries along dimension `axis`.",

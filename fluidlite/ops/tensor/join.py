@@ -9,7 +9,7 @@ from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
 from .. import planning_rules
 from ..grad_pairs import gradient_by, linear_double_grad, register_pair
-from ..infer import normalize_axis, product, shape_of_all
+from ..infer import given_numbers, known_numbers, normalize_axis, product, shape_of_all
 from ..native import NUMERIC, itemsize, numel, typed
 from ..registry import (
     Call,
@@ -26,7 +26,6 @@ from ..registry import (
 )
 from ..value_checks import require_in_range
 from . import selected_rows as rows
-from .views import known_numbers, numbers
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -40,7 +39,7 @@ def _axis_of(op: OpView) -> int | None:
 
 
 def _axis(AxisTensor: Any, axis: int) -> int:
-    return axis if AxisTensor is None else numbers([AxisTensor])[0]
+    return axis if AxisTensor is None else given_numbers((), AxisTensor)[0]
 
 
 def _infer_concat(op: OpView) -> None:
@@ -171,8 +170,7 @@ def _split(
     xp: Any, X: Any, AxisTensor: Any, SectionsTensorList: Any, sections: Any, num: int, axis: int
 ) -> list[Any]:
     axis = _axis(AxisTensor, axis)
-    if SectionsTensorList:
-        sections = numbers(SectionsTensorList)
+    sections = given_numbers(sections, SectionsTensorList)
     return _sections(xp, X, _sizes(ValueError, X.shape[axis], num, sections, num), axis)
 
 

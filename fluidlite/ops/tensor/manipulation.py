@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..grad_pairs import gradient_by, linear_double_grad, register_pair
-from ..infer import normalize_axis, product, shape_of_all
+from ..infer import declared_numbers, given_numbers, normalize_axis, product, shape_of_all
 from ..native import itemsize, typed
 from ..registry import FIRST, Call, Effects, LodFrom, OpView, Sequences, grad_name, register
-from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
+from .views import infer_from_xshape, infer_xshape, no_elements
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 TRANSPOSE_ATTRS = {"axis": [], "data_format": "AnyLayout"}
@@ -84,8 +84,7 @@ register_pair(
 
 def _infer_expand(op: OpView) -> None:
     x = op.shape("X")
-    slot = "ExpandTimes" if op.has("ExpandTimes") else "expand_times_tensor"
-    times = known_numbers(op, slot) if op.has(slot) else op.attr("expand_times")
+    times = declared_numbers(op, "expand_times", "ExpandTimes", "expand_times_tensor")
     if times is None:
         times = op.attr("expand_times") or [-1] * len(x)
     if len(times) != len(x):
@@ -95,14 +94,8 @@ def _infer_expand(op: OpView) -> None:
     op.set("Out", [n * t if n >= 0 and t >= 0 else -1 for n, t in zip(x, times, strict=True)], op.dtype("X"))
 
 
-def _times(ExpandTimes: Any, tensors: Any, expand_times: Sequence[int]) -> Sequence[int]:
-    if ExpandTimes is not None:
-        return [int(n) for n in ExpandTimes.reshape(-1)]
-    return numbers(tensors) if tensors else expand_times
-
-
 def _expand(xp: Any, X: Any, ExpandTimes: Any, expand_times_tensor: Any, expand_times: Any) -> Any:
-    return xp.tile(X, tuple(_times(ExpandTimes, expand_times_tensor, expand_times)))
+    return xp.tile(X, tuple(given_numbers(expand_times, ExpandTimes, expand_times_tensor)))
 
 
 def _fold(Out_grad: Any, x: Sequence[int], times: Sequence[int]) -> Any:
@@ -114,7 +107,7 @@ def _fold(Out_grad: Any, x: Sequence[int], times: Sequence[int]) -> Any:
 def _expand_grad(
     xp: Any, X: Any, ExpandTimes: Any, expand_times_tensor: Any, Out_grad: Any, expand_times: Any
 ) -> Any:
-    return _fold(Out_grad, X.shape, _times(ExpandTimes, expand_times_tensor, expand_times))
+    return _fold(Out_grad, X.shape, given_numbers(expand_times, ExpandTimes, expand_times_tensor))
 
 
 def _expand_call(op: OpView, kernel: str, source: str, target: str, leading: list[int]) -> Call | None:
@@ -235,8 +228,9 @@ def _infer_stack_grad(op: OpView) -> None:
         op.set(DX, shape, op.dtype(DY), index)
 
 
-def _unstacked(xp: Any, whole: Any, axis: int) -> list[Any]:
-    moved = xp.moveaxis(whole, axis, 0)
+def unstacked(xp: Any, X: Any, axis: int) -> list[Any]:
+    """The entries of X along an axis."""
+    moved = xp.moveaxis(X, axis, 0)
     return [moved[k, ...].copy() for k in range(moved.shape[0])]
 
 
@@ -244,7 +238,7 @@ register_pair(
     "stack",
     ("X*",),
     lambda xp, X, axis: xp.stack(X, axis=axis),
-    lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
+    lambda xp, Y_grad, axis: unstacked(xp, Y_grad, axis),
     _infer_stack,
     "The X, all of one shape, side by side along a new dimension `axis`.",
     outputs=("Y",),
@@ -278,7 +272,7 @@ def _infer_unstack_grad(op: OpView) -> None:
 register_pair(
     "unstack",
     ("X",),
-    lambda xp, X, axis: _unstacked(xp, X, axis),
+    unstacked,
     lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
     _infer_unstack,
     "X split into its entries along dimension `axis`.",

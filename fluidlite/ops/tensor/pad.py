@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..grad_pairs import Rule, linear_double_grad, register_pair
+from ..infer import declared_numbers, given_numbers
 from ..registry import Effects, OpSpec, OpView, Sequences, Shape, grad_name
-from .views import known_numbers, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 Pairs = list[tuple[int, int]]
@@ -87,7 +87,7 @@ def _infer_pad2d(op: OpView) -> None:
         raise op.fail(f"X must have 4 dimensions, got {list(x)}")
     if mode not in ("constant", "reflect", "edge"):
         raise op.fail(f"mode must be constant, reflect or edge, got {mode!r}")
-    paddings = known_numbers(op, "Paddings") if op.has("Paddings") else op.attr("paddings")
+    paddings = declared_numbers(op, "paddings", "Paddings")
     if paddings is None:
         image = [-1, -1]
         shape = [*x[:2], *image] if op.attr("data_format") == "NCHW" else [x[0], *image, x[3]]
@@ -117,7 +117,7 @@ def _common(shape: Shape, pairs: Pairs) -> tuple[tuple[slice, ...], tuple[slice,
 def _pad2d(
     xp: Any, X: Any, Paddings: Any, paddings: Any, mode: str, pad_value: float, data_format: str
 ) -> Any:
-    pairs = _pad2d_pairs(paddings if Paddings is None else Paddings.tolist(), data_format)
+    pairs = _pad2d_pairs(given_numbers(paddings, Paddings), data_format)
     if mode != "constant":
         return _continued(xp, X, pairs, mode)
     out = xp.full(_padded(X.shape, pairs), pad_value, X.dtype)
@@ -139,7 +139,7 @@ def _continued(xp: Any, x: Any, pairs: Pairs, mode: str) -> Any:
 def _pad2d_grad(
     xp: Any, X: Any, Paddings: Any, Out_grad: Any, paddings: Any, mode: str, data_format: str
 ) -> Any:
-    pairs = _pad2d_pairs(paddings if Paddings is None else Paddings.tolist(), data_format)
+    pairs = _pad2d_pairs(given_numbers(paddings, Paddings), data_format)
     dx = xp.zeros(X.shape, dtype=X.dtype)
     if mode == "constant":
         inner, outer = _common(X.shape, pairs)
@@ -206,10 +206,6 @@ def _window(
     return result
 
 
-def _fail(message: str) -> Exception:
-    return ValueError(message)
-
-
 def _part(array: Any, window: list[tuple[int, int]]) -> Any:
     return array[tuple(slice(offset, offset + size) for offset, size in window)]
 
@@ -217,8 +213,8 @@ def _part(array: Any, window: list[tuple[int, int]]) -> Any:
 def _uncrop(xp: Any, X: Any, Out_grad: Any, tensor: Any, tensors: Any, offsets: Sequence[int]) -> Any:
     """Out_grad at its offsets, which are a tensor, tensors of one element or an attribute, among zeros."""
     dx = xp.zeros_like(X)
-    where = _tensor_or_attribute(tensor, tensors, offsets)
-    part = _part(dx, _window(_fail, X.shape, Out_grad.shape, where))
+    where = given_numbers(offsets, tensors, tensor)
+    part = _part(dx, _window(ValueError, X.shape, Out_grad.shape, where))
     part[...] = Out_grad
     return dx
 
@@ -228,15 +224,15 @@ CROP_ATTRS: dict[str, Any] = {"offsets": [], "shape": []}
 
 def _infer_crop(op: OpView) -> None:
     shape = op.shape("Y") if op.has("Y") else op.attr("shape")
-    offsets = known_numbers(op, "Offsets") if op.has("Offsets") else op.attr("offsets")
+    offsets = declared_numbers(op, "offsets", "Offsets")
     if offsets is not None and not (op.has("Y") and any(size < 0 for size in shape)):
         shape = [size for _, size in _window(op.fail, op.shape("X"), shape, offsets)]
     op.set("Out", shape, op.dtype("X"))
 
 
 def _crop_window(X: Any, Y: Any, Offsets: Any, shape: Any, offsets: Any) -> list[tuple[int, int]]:
-    where = offsets if Offsets is None else Offsets.tolist()
-    return _window(_fail, X.shape, shape if Y is None else Y.shape, where)
+    where = given_numbers(offsets, Offsets)
+    return _window(ValueError, X.shape, shape if Y is None else Y.shape, where)
 
 
 register_pair(
@@ -260,11 +256,8 @@ CROP_TENSOR_SLOTS = ("X", "Shape?", "Offsets?", "ShapeTensor*?", "OffsetsTensor*
 
 def _infer_crop_tensor(op: OpView) -> None:
     x = op.shape("X")
-    found: list[list[int] | None] = []
-    for tensor, tensors, attr in (("Shape", "ShapeTensor", "shape"), ("Offsets", "OffsetsTensor", "offsets")):
-        slot = tensors if op.has(tensors) else tensor if op.has(tensor) else None
-        found.append(known_numbers(op, slot) if slot else list(op.attr(attr)))
-    shape, offsets = found
+    shape = declared_numbers(op, "shape", "ShapeTensor", "Shape")
+    offsets = declared_numbers(op, "offsets", "OffsetsTensor", "Offsets")
     if shape is None or offsets is None:
         declared = [n if n > 0 else -1 for n in op.attr("shape")]
         op.set("Out", declared if len(declared) == len(x) else [-1] * len(x), op.dtype("X"))
@@ -272,17 +265,11 @@ def _infer_crop_tensor(op: OpView) -> None:
     op.set("Out", [size for _, size in _window(op.fail, x, shape, offsets)], op.dtype("X"))
 
 
-def _tensor_or_attribute(tensor: Any, tensors: Any, attribute: Sequence[int]) -> Sequence[int]:
-    if tensors:
-        return numbers(tensors)
-    return attribute if tensor is None else [int(n) for n in tensor.tolist()]
-
-
 def _crop_tensor(
     xp: Any, X: Any, Shape: Any, Offsets: Any, ShapeTensor: Any, OffsetsTensor: Any, shape: Any, offsets: Any
 ) -> Any:
-    sizes = _tensor_or_attribute(Shape, ShapeTensor, shape)
-    window = _window(_fail, X.shape, sizes, _tensor_or_attribute(Offsets, OffsetsTensor, offsets))
+    sizes = given_numbers(shape, ShapeTensor, Shape)
+    window = _window(ValueError, X.shape, sizes, given_numbers(offsets, OffsetsTensor, Offsets))
     return xp.ascontiguousarray(_part(X, window))
 
 

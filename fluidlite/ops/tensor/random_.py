@@ -17,7 +17,7 @@ from ...base.seeds import stream_of as stream_of
 from ...base.sizes.shapes import with_size_of
 from ..grad_pairs import Kernel
 from ..host_fallback import hosted
-from ..infer import actual_shape
+from ..infer import given_numbers
 from ..registry import Attr, Dispatch, Effects, OpView, Sequences, register
 from .fill import batch_size_like, infer_constant
 
@@ -62,7 +62,7 @@ def _of_shape(draw: Kernel) -> Kernel:
     """The kernel of operators that take the shape of the result, which `draw` draws, as an attribute or tensors."""
 
     def kernel(xp: Any, ShapeTensor: Any, ShapeTensorList: list[Any], shape: list[int], **attrs: Any) -> Any:
-        return draw(xp, actual_shape(shape, ShapeTensor, ShapeTensorList), **attrs)
+        return draw(xp, given_numbers(shape, ShapeTensor, ShapeTensorList), **attrs)
 
     return kernel
 

@@ -12,12 +12,11 @@ from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import is_fixed
 from .. import planning_rules
 from ..grad_pairs import linear_double_grad, register_pair
-from ..infer import product
+from ..infer import declared_numbers, given_numbers, product
 from ..native import itemsize
 from ..op_view import RESOLVE_SIZES
 from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register
 from .manipulation import RANK_LIMIT
-from .views import known_numbers, numbers
 
 DOUT = grad_name("Out")
 DINPUT = grad_name("Input")
@@ -28,17 +27,8 @@ Fail = Any
 
 
 def _known(op: OpView, what: str) -> list[int] | None:
-    """Starts or ends from tensors if given (None: not constant), else from the attribute."""
-    for slot in (f"{what}TensorList", f"{what}Tensor"):
-        if op.has(slot):
-            return known_numbers(op, slot)
-    return list(op.attr(what.lower()))
-
-
-def _tensor_or_attribute(tensor: Any, tensors: Any, attribute: Sequence[int]) -> list[int]:
-    if tensors:
-        return numbers(tensors)
-    return list(attribute) if tensor is None else [int(n) for n in tensor.reshape(-1)]
+    """Starts, ends or strides from tensors if given (None: not constant), else from the attribute."""
+    return declared_numbers(op, what.lower(), f"{what}TensorList", f"{what}Tensor")
 
 
 def _range(fail: Fail, size: int, start: int, end: int, dropped: bool) -> tuple[int, int]:
@@ -53,10 +43,6 @@ def _range(fail: Fail, size: int, start: int, end: int, dropped: bool) -> tuple[
     if first >= last:
         raise fail(f"start must be before end in a dimension of {size}, got start {start} and end {end}")
     return first, last
-
-
-def _fail(message: str) -> Exception:
-    return ValueError(message)
 
 
 def _without(shape: Sequence[int], axes: Sequence[int]) -> Shape:
@@ -127,7 +113,7 @@ def _slices(
 ) -> tuple[slice, ...]:
     found = [slice(0, n) for n in x]
     for axis, start, end in zip(axes, starts, ends, strict=True):
-        found[axis] = slice(*_range(_fail, x[axis], start, end, axis in dropped))
+        found[axis] = slice(*_range(ValueError, x[axis], start, end, axis in dropped))
     return tuple(found)
 
 
@@ -135,8 +121,8 @@ def _slice(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
     axes: Any, starts: Any, ends: Any, decrease_axis: Any,
 ) -> Any:  # fmt: skip
-    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
-    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
+    starts = given_numbers(starts, StartsTensorList, StartsTensor)
+    ends = given_numbers(ends, EndsTensorList, EndsTensor)
     part = xp.ascontiguousarray(Input[_slices(Input.shape, axes, starts, ends, decrease_axis)])
     return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
 
@@ -145,8 +131,8 @@ def _slice_grad(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StartsTensorList: Any, EndsTensorList: Any,
     Out_grad: Any, axes: Any, starts: Any, ends: Any, decrease_axis: Any,
 ) -> Any:  # fmt: skip
-    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
-    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
+    starts = given_numbers(starts, StartsTensorList, StartsTensor)
+    ends = given_numbers(ends, EndsTensorList, EndsTensor)
     where = _slices(Input.shape, axes, starts, ends, decrease_axis)
     whole = xp.zeros_like(Input)
     whole[where] = Out_grad.reshape(tuple(s.stop - s.start for s in where))
@@ -293,11 +279,11 @@ def _strided(
     EndsTensorList: Any, StridesTensorList: Any, axes: Any, starts: Any, ends: Any, strides: Any,
     decrease_axis: Any,
 ) -> Any:  # fmt: skip
-    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
-    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
-    strides = _tensor_or_attribute(StridesTensor, StridesTensorList, strides)
+    starts = given_numbers(starts, StartsTensorList, StartsTensor)
+    ends = given_numbers(ends, EndsTensorList, EndsTensor)
+    strides = given_numbers(strides, StridesTensorList, StridesTensor)
     part = xp.ascontiguousarray(
-        Input[_stepped(_fail, Input.shape, axes, starts, ends, strides, decrease_axis)]
+        Input[_stepped(ValueError, Input.shape, axes, starts, ends, strides, decrease_axis)]
     )
     return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
 
@@ -307,11 +293,11 @@ def _strided_grad(
     EndsTensorList: Any, StridesTensorList: Any, Out_grad: Any, axes: Any, starts: Any, ends: Any,
     strides: Any, decrease_axis: Any,
 ) -> Any:  # fmt: skip
-    starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
-    ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
-    strides = _tensor_or_attribute(StridesTensor, StridesTensorList, strides)
+    starts = given_numbers(starts, StartsTensorList, StartsTensor)
+    ends = given_numbers(ends, EndsTensorList, EndsTensor)
+    strides = given_numbers(strides, StridesTensorList, StridesTensor)
     whole = xp.zeros_like(Input)
-    part = whole[_stepped(_fail, Input.shape, axes, starts, ends, strides, decrease_axis)]
+    part = whole[_stepped(ValueError, Input.shape, axes, starts, ends, strides, decrease_axis)]
     part[...] = Out_grad.reshape(part.shape)
     return whole
 

@@ -9,9 +9,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.sizes import whole
 from ..grad_pairs import gradient_by, register_pair
-from ..infer import product
+from ..infer import declared_numbers, given_numbers, known_numbers, product
 from ..native import copy
 from ..registry import Effects, OpView, Planning, Shape, Slot, grad_name
 
@@ -32,22 +31,6 @@ def infer_from_xshape(op: OpView) -> None:
 def no_elements(xp: Any, X: Any) -> Any:
     """The value of XShape."""
     return xp.empty((0, *X.shape), dtype=X.dtype)
-
-
-def numbers(tensors: list[Any]) -> list[int]:
-    """The elements of one-element tensors."""
-    return [int(tensor.reshape(-1)[0]) for tensor in tensors]
-
-
-def known_numbers(op: OpView, slot: str) -> list[int] | None:
-    """The elements of a tensor slot or of a list slot's one-element tensors; None if any is not constant."""
-    result: list[int] = []
-    for index in range(op.count(slot)):
-        value = op.value(slot, index)
-        if value is None:
-            return None
-        result += whole(value.reshape(-1))
-    return result
 
 
 def _register_view(
@@ -162,16 +145,8 @@ def _infer_reshape(op: OpView) -> Shape:
     return tuple(x[axis] if n == 0 and axis < len(x) else n for axis, n in enumerate(given))
 
 
-def _fail(message: str) -> Exception:
-    return ValueError(message)
-
-
 def _reshape_target(X: Any, Shape: Any, ShapeTensor: Any, shape: Sequence[int]) -> Shape:
-    if ShapeTensor:
-        shape = numbers(ShapeTensor)
-    elif Shape is not None:
-        shape = [int(n) for n in Shape.reshape(-1)]
-    return _resolve(_fail, X.shape, shape)
+    return _resolve(ValueError, X.shape, given_numbers(shape, ShapeTensor, Shape))
 
 
 _register_view(
@@ -217,7 +192,7 @@ _register_view(
     ("X",),
     {"axes": []},
     lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
-    lambda xp, X, axes: (X.reshape(_squeezed(_fail, X.shape, axes)), no_elements(xp, X)),
+    lambda xp, X, axes: (X.reshape(_squeezed(ValueError, X.shape, axes)), no_elements(xp, X)),
     "X without the dimensions of size 1 at `axes`, or without any if `axes` is empty.",
     effects=Effects(numbered=False),
 )
@@ -228,7 +203,7 @@ _register_plain(
     ("X",),
     {"axes": []},
     lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
-    lambda xp, X, axes: X.reshape(_squeezed(_fail, X.shape, axes)),
+    lambda xp, X, axes: X.reshape(_squeezed(ValueError, X.shape, axes)),
 )
 
 
@@ -244,19 +219,11 @@ def _unsqueezed(fail: Fail, x: Shape, axes: Sequence[int]) -> Shape:
 
 
 def _infer_unsqueeze(op: OpView) -> Shape:
-    slot = "AxesTensorList" if op.has("AxesTensorList") else "AxesTensor" if op.has("AxesTensor") else None
-    axes = known_numbers(op, slot) if slot else op.attr("axes")
+    axes = declared_numbers(op, "axes", "AxesTensorList", "AxesTensor")
     if axes is None:
-        assert slot is not None
-        added = op.count(slot) if slot == "AxesTensorList" else product(op.shape(slot))
+        added = op.count("AxesTensorList") or product(op.shape("AxesTensor"))
         return (-1,) * (len(op.shape("X")) + added)
     return _unsqueezed(op.fail, op.shape("X"), axes)
-
-
-def _axes(AxesTensor: Any, AxesTensorList: Any, axes: Sequence[int]) -> Sequence[int]:
-    if AxesTensorList:
-        return numbers(AxesTensorList)
-    return axes if AxesTensor is None else [int(n) for n in AxesTensor.reshape(-1)]
 
 
 _register_view(
@@ -265,7 +232,7 @@ _register_view(
     {"axes": []},
     _infer_unsqueeze,
     lambda xp, X, AxesTensor, AxesTensorList, axes: (
-        X.reshape(_unsqueezed(_fail, X.shape, _axes(AxesTensor, AxesTensorList, axes))),
+        X.reshape(_unsqueezed(ValueError, X.shape, given_numbers(axes, AxesTensorList, AxesTensor))),
         no_elements(xp, X),
     ),
     "X with dimensions of size 1 put in at `axes`, one after another.",
@@ -279,7 +246,7 @@ _register_plain(
     {"axes": []},
     _infer_unsqueeze,
     lambda xp, X, AxesTensor, AxesTensorList, axes: X.reshape(
-        _unsqueezed(_fail, X.shape, _axes(AxesTensor, AxesTensorList, axes))
+        _unsqueezed(ValueError, X.shape, given_numbers(axes, AxesTensorList, AxesTensor))
     ),
 )
 

@@ -10,10 +10,9 @@ from ...backend.constants import constant
 from ...backend.functions import matmul
 from ...base.sizes.windows import channels_last
 from ..grad_pairs import register_pair
-from ..infer import require_same_dtype
+from ..infer import declared_numbers, require_same_dtype
 from ..nn.batch_norm import channel_axes
 from ..registry import OpView, Shape, grad_name
-from ..tensor.views import known_numbers
 
 DX, DTHETA, DOUTPUT = (grad_name(slot) for slot in ("X", "Theta", "Output"))
 
@@ -47,7 +46,7 @@ def _infer_affine_grid(op: OpView) -> None:
     theta = op.shape("Theta")
     if len(theta) != 3 or theta[1:] != (2, 3):
         raise op.fail(f"Theta must be of shape [batch, 2, 3], got {list(theta)}")
-    size = known_numbers(op, "OutputShape") if op.has("OutputShape") else list(op.attr("output_shape"))
+    size = declared_numbers(op, "output_shape", "OutputShape")
     if size is not None and len(size) != 4:
         raise op.fail(f"the output shape must be [batch, channels, height, width], got {size}")
     known = size[2:] if size and not op.building else (-1, -1)  # as Fluid declares it

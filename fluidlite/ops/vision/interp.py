@@ -17,10 +17,9 @@ from ...backend.functions import matmul
 from ...base.dtypes import VarType
 from ...base.sizes.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair
-from ..infer import product
+from ..infer import given_numbers, known_numbers, product
 from ..native import typed
 from ..registry import Call, OpSpec, OpView, Sequences, grad_name
-from ..tensor.views import known_numbers, numbers
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 _METHODS = ("nearest", "linear", "bicubic")
@@ -148,10 +147,8 @@ def _out_sizes(
     sizes: Sequence[int], OutSize: Any, SizeTensor: Any, Scale: Any, scale: float, given: Sequence[int]
 ) -> list[int]:
     """The new sizes: tensors take precedence over attributes."""
-    if SizeTensor:
-        return numbers(SizeTensor)
-    if OutSize is not None:
-        return [int(n) for n in OutSize.reshape(-1)]
+    if SizeTensor or OutSize is not None:
+        return given_numbers((), SizeTensor, OutSize)
     if Scale is not None:
         scale = float(Scale.reshape(-1)[0])
     return _scaled(sizes, scale) if scale > 0 else list(given)
