@@ -40,6 +40,23 @@ def typed(op: OpView, kernel: str, slots: Sequence[str], types: Sequence[str] = 
     return f"{kernel}.{suffix}" if suffix in types else None
 
 
+def typed_call(
+    op: OpView,
+    kernel: str,
+    takes: Sequence[str],
+    gives: Sequence[str],
+    ints: Sequence[int],
+    floats: Sequence[float] = (),
+    types: Sequence[str] = REAL,
+) -> Call | None:
+    """The call of `kernel` on the variables of slots, for the common element type of those in `takes`.
+
+    Operands are `takes`, then `gives`; missing ones are left out. None if there is no common type among `types`.
+    """
+    name = typed(op, kernel, takes, types)
+    return None if name is None else Call(name, [op.name_or_none(s) for s in (*takes, *gives)], ints, floats)
+
+
 def numel(op: OpView, slot: str, index: int = 0) -> int:
     """How many elements a variable has."""
     return product(op.shape(slot, index))
@@ -73,12 +90,7 @@ def unary(kernel: str, floats: Sequence[str] = ()) -> Selector:
     """`Out = kernel(X)` element by element; `floats` names the attributes the kernel takes."""
 
     def select(op: OpView) -> Call | None:
-        name = typed(op, kernel, ("X",))
-        if name is None:
-            return None
-        return Call(
-            name, [op.name("X"), op.name("Out")], [numel(op, "X")], [float(op.attr(f)) for f in floats]
-        )
+        return typed_call(op, kernel, ("X",), ("Out",), [numel(op, "X")], [float(op.attr(f)) for f in floats])
 
     return select
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import planning_rules
 from ..grad_pairs import register_pair
 from ..infer import same_shapes
-from ..native import numel, typed
+from ..native import numel, typed_call
 from ..registry import Attr, Call, Effects, OpView, Planning, Sequences, grad_name
 from ..value_checks import forbid, require_in_range
 
@@ -149,13 +149,12 @@ def _sigmoid_cross_entropy_grad(
 
 
 def _sigmoid_native(grad: bool) -> Any:
-    slots = ("X", "Label", DOUT, DX) if grad else ("X", "Label", "Out")
+    takes, out = (("X", "Label", DOUT), DX) if grad else (("X", "Label"), "Out")
     kernel = "sigmoid_cross_entropy_with_logits" + ("_grad" if grad else "")
 
     def select(op: OpView) -> Call | None:
-        name = typed(op, kernel, slots[:-1])
         ints = [numel(op, "X"), op.attr("ignore_index"), int(op.attr("normalize"))]
-        return None if name is None else Call(name, [op.name(slot) for slot in slots], ints)
+        return typed_call(op, kernel, takes, (out,), ints)
 
     return select
 

@@ -95,13 +95,6 @@ def _clip_by_norm(xp: Any, X: Any, max_norm: float) -> Any:
     return X * (max_norm / xp.maximum(norm, max_norm)).astype(X.dtype)
 
 
-def _clip_by_norm_native(op: OpView) -> Call | None:
-    kernel = native.typed(op, "clip_by_norm", ("X",))
-    if kernel is None:
-        return None
-    return Call(kernel, [op.name("X"), op.name("Out")], [native.numel(op, "X")], [op.attr("max_norm")])
-
-
 def _clip_by_norm_rows(xp: Any, X: SelectedRows, max_norm: float) -> SelectedRows:
     merged = X.merged(xp)
     return merged.with_values(_clip_by_norm(xp, merged.values, max_norm))
@@ -113,7 +106,7 @@ register(
     attrs={"max_norm": 1.0},
     infer=_clip_by_norm_infer,
     kernel=_clip_by_norm,
-    native=_clip_by_norm_native,
+    native=native.unary("clip_by_norm", ("max_norm",)),
     dispatch=Dispatch(
         rows=RowRule(
             _clip_by_norm_rows, slots=("X",), out="Out", native=_rows_native("clip_by_norm", "max_norm")
@@ -122,11 +115,6 @@ register(
     planning=Planning(inplace=(("Out", "X"),)),
     doc="X, shortened to the Euclidean norm `max_norm` if it is longer.",
 )
-
-
-def _squared_l2_norm_native(op: OpView) -> Call | None:
-    kernel = native.typed(op, "squared_l2_norm", ("X",))
-    return Call(kernel, [op.name("X"), op.name("Out")], [native.numel(op, "X")]) if kernel else None
 
 
 def _squared_l2_norm_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
@@ -142,5 +130,5 @@ register_pair(
     "The sum of the squares of X, as one element.",
     sequences=Sequences(source=None),
     second=(_squared_l2_norm_double_grad, ("X",)),
-    native=(_squared_l2_norm_native, None),
+    native=(native.unary("squared_l2_norm"), None),
 )

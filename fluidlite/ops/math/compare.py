@@ -12,7 +12,7 @@ from ...base.sizes.shapes import same_shape
 from .. import planning_rules
 from ..grad_pairs import register_pair
 from ..infer import broadcast_shape, grads_like_inputs, may_equal, middle, operands, require_same_dtype
-from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
+from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed, unary
 from ..registry import Call, Dispatch, OpSpec, OpView, Planning, Sequences, grad_name, register
 
 Kernel = Callable[..., Any]
@@ -135,11 +135,6 @@ def _infer_one_bool(op: OpView) -> None:
     op.set("Out", (1,), VarType.BOOL)
 
 
-def _isfinite_native(op: OpView) -> Call | None:
-    name = typed(op, "isfinite", ("X",))
-    return Call(name, [op.name("X"), op.name("Out")], [numel(op, "X")]) if name else None
-
-
 def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector | None = None) -> None:
     register(
         op_type,
@@ -157,7 +152,7 @@ _register_question(
     "isfinite",
     lambda xp, X: xp.isfinite(X).all().reshape(1),
     "Whether all elements are finite.",
-    _isfinite_native,
+    unary("isfinite"),
 )
 _register_question("isinf", lambda xp, X: xp.isinf(X).any().reshape(1), "Whether any element is infinite.")
 _register_question(

@@ -11,7 +11,7 @@ from ...base.sizes.shapes import reduced_axes as axes_of
 from .. import planning_rules
 from ..grad_pairs import Rule, gradient_by, linear_double_grad, or_zeros, register_pair
 from ..infer import normalize_axis, same_as
-from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
+from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed, typed_call
 from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -24,15 +24,15 @@ def _infer_one(op: OpView) -> None:
 
 
 def _mean_native(op: OpView) -> Call | None:
-    name, n = typed(op, "reduce_sum", ("X",)), numel(op, "X")
-    return Call(name, [op.name("X"), op.name("Out")], [1, n, 1], [1.0 / n]) if name and n else None
+    n = numel(op, "X")
+    return typed_call(op, "reduce_sum", ("X",), ("Out",), [1, n, 1], [1.0 / n]) if n else None
 
 
 def _mean_grad_native(op: OpView) -> Call | None:
-    name, n = typed(op, "reduce_fill", ("X", DOUT)), numel(op, "X")
-    return (
-        Call(name, [op.name(DOUT), op.name(DX)], [1, n, 1], [1.0 / n]) if name and n and op.has(DX) else None
-    )
+    n = numel(op, "X")
+    if not n or not op.has(DX) or op.dtype("X") != op.dtype(DOUT):
+        return None
+    return typed_call(op, "reduce_fill", (DOUT,), (DX,), [1, n, 1], [1.0 / n])
 
 
 def _mean_grad(xp: Any, X: Any, Out_grad: Any) -> Any:

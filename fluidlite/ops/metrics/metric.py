@@ -12,7 +12,7 @@ from .. import planning_rules
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import product
-from ..native import element, typed
+from ..native import element, typed_call
 from ..registry import Call, Dispatch, OperatorError, OpView, Planning, Sequences, register
 from ..value_checks import forbid, require_in_range
 
@@ -42,14 +42,9 @@ def _top_k_infer(op: OpView) -> None:
 
 
 def _top_k_native(op: OpView) -> Call | None:
-    name, shape = typed(op, "top_k", ("X",)), op.shape("X")
-    if name is None or op.has("K"):
-        return None
-    return Call(
-        name,
-        [op.name("X"), op.name("Out"), op.name("Indices")],
-        [product(shape[:-1]), shape[-1], op.attr("k")],
-    )
+    shape = op.shape("X")
+    ints = [product(shape[:-1]), shape[-1], op.attr("k")]
+    return None if op.has("K") else typed_call(op, "top_k", ("X",), ("Out", "Indices"), ints)
 
 
 def _top_k_grad(xp: Any, X: Any, Indices: Any, Out_grad: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.sizes.windows import channels_last, extents, uses_moving_statistics
 from ..grad_pairs import double_grad, register_pair
 from ..infer import product
-from ..native import typed
+from ..native import typed, typed_call
 from ..registry import Call, OpSpec, OpView, Planning, Sequences, grad_name, register, standard_grad
 
 DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias"))
@@ -143,11 +143,9 @@ def _batch_norm_grad_native(op: OpView) -> Call | None:
     if not moving and product(op.shape("X")) == product(op.shape("Scale")):
         return None
     kernel, stats = ("batch_norm_infer_grad", ("Mean", "Variance")) if moving else ("batch_norm_grad", _SAVED)
-    name = typed(op, kernel, ("X", "Scale", *stats, DY))
-    if name is None:
-        return None
-    operands = [op.name_or_none(slot) for slot in ("X", "Scale", *stats, DY, DX, DSCALE, DBIAS)]
-    return Call(name, operands, list(extents(op.shape("X"), op.attr("data_layout"))), [op.attr("epsilon")])
+    sizes = list(extents(op.shape("X"), op.attr("data_layout")))
+    takes = ("X", "Scale", *stats, DY)
+    return typed_call(op, kernel, takes, (DX, DSCALE, DBIAS), sizes, [op.attr("epsilon")])
 
 
 BATCH_NORM_ATTRS = {

@@ -10,7 +10,7 @@ from ...base.sizes.windows import channels_last
 from .. import planning_rules
 from ..grad_pairs import double_grad, register_pair
 from ..infer import grads_like, normalize_axis, product
-from ..native import Selector, typed
+from ..native import Selector, typed_call
 from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register, standard_grad
 from .batch_norm import channel_axes
 
@@ -45,12 +45,11 @@ def _native(rows: Rows, *saved: str, inverted: bool = False) -> Selector:
     outputs = ("Y", *saved)
 
     def select(op: OpView) -> Call | None:
-        inputs = [slot for slot in ("X", "Scale", "Bias") if op.has(slot)]
-        name, cut = typed(op, "layer_norm", inputs), rows(op)
-        if name is None or cut is None or not all(op.has(slot) for slot in outputs):
+        cut = rows(op)
+        if cut is None or not all(op.has(slot) for slot in outputs):
             return None
-        operands = [op.name_or_none(slot) for slot in ("X", "Scale", "Bias", *outputs)]
-        return Call(name, operands, [*cut, int(inverted)], [op.attr("epsilon")])
+        ints = [*cut, int(inverted)]
+        return typed_call(op, "layer_norm", ("X", "Scale", "Bias"), outputs, ints, [op.attr("epsilon")])
 
     return select
 
@@ -61,14 +60,11 @@ def _native_grad(
     """The kernel of a gradient operator; `whole` as `through_mean` of `_normalize_grad`, the others as above."""
 
     def select(op: OpView) -> Call | None:
-        if not op.has("X"):
+        cut = rows(op) if op.has("X") else None
+        if cut is None:
             return None
-        inputs = [slot for slot in ("X", "Scale", *saved, DY) if op.has(slot)]
-        name, cut = typed(op, "layer_norm_grad", inputs), rows(op)
-        if name is None or cut is None:
-            return None
-        operands = [op.name_or_none(slot) for slot in ("X", "Scale", *saved, DY, DX, DSCALE, DBIAS)]
-        return Call(name, operands, [*cut, int(inverted), int(whole(op))], [op.attr("epsilon")])
+        takes, ints = ("X", "Scale", *saved, DY), [*cut, int(inverted), int(whole(op))]
+        return typed_call(op, "layer_norm_grad", takes, (DX, DSCALE, DBIAS), ints, [op.attr("epsilon")])
 
     return select
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..grad_pairs import or_zeros, register_pair
 from ..infer import normalize_axis, same_as
-from ..native import numel, split_at, typed
+from ..native import numel, split_at, typed, typed_call
 from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -156,9 +156,9 @@ def _maxout_call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
     """The call of pooling in windows of one group of channels, or of its gradient."""
     x, groups = op.shape("X"), op.attr("groups")
     pre, channels, post = split_at(x, op.attr("axis") % len(x))
-    name, window = typed(op, f"pool3d_max{part}", slots), [1, 1, groups]
+    window = [1, 1, groups]
     ints = [pre * (channels // groups), *window, post, *window, *window, 0, 0, 0, 1, 1, 1, 1]
-    return Call(name, [op.name(slot) for slot in slots], ints) if name else None
+    return typed_call(op, f"pool3d_max{part}", slots, (), ints)
 
 
 def _maxout_double_grad(xp: Any, X: Any, Out: Any, DDX: Any, groups: int, axis: int) -> Any:

@@ -12,7 +12,7 @@ from ...base.dtypes import VarType
 from ...base.sizes.windows import channels_last, resolve_pads, window_counts, window_spans
 from ..grad_pairs import register_pair
 from ..infer import product
-from ..native import typed
+from ..native import typed_call
 from ..registry import Call, OpView, Sequences, Shape, grad_name
 from ..value_checks import require_in_range
 
@@ -207,13 +207,9 @@ def _call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
     else:
         images = [shape[0], *sizes, shape[-1]] if last else [shape[0] * shape[1], *sizes, 1]
         flat, one = [1] * (3 - dims), [0] * (3 - dims)
-        kernel, ints = (
-            "pool3d",
-            [images[0], *flat, *images[1:], *flat, *ksize, *flat, *strides, *one, *before],
-        )
-        ints += [*flat, *out, share]
-    name = typed(op, f"{kernel}_{op.attr('pooling_type')}{part}", slots)
-    return None if name is None else Call(name, [op.name(slot) for slot in slots], ints)
+        kernel, ints = "pool3d", [images[0], *flat, *images[1:], *flat, *ksize, *flat, *strides, *one]
+        ints += [*before, *flat, *out, share]
+    return typed_call(op, f"{kernel}_{op.attr('pooling_type')}{part}", slots, (), ints)
 
 
 def _native_grad(op: OpView) -> Call | None:

@@ -10,7 +10,7 @@ from ...base.sizes.shapes import rows_along
 from .. import planning_rules
 from ..grad_pairs import register_pair, self_adjoint_double_grad
 from ..infer import normalize_axis, product
-from ..native import numel, typed
+from ..native import numel, typed_call
 from ..registry import Call, Effects, OpSpec, OpView, Planning, Sequences, grad_name, standard_grad
 from ..tensor.random_ import fresh_seed
 
@@ -58,17 +58,13 @@ def rows_of(op: OpView, slot: str, axis: int) -> list[int] | None:
 
 
 def _native(op: OpView) -> Call | None:
-    name, rows = typed(op, "softmax", ("X",)), rows_of(op, "X", op.attr("axis"))
-    return None if name is None or rows is None else Call(name, [op.name("X"), op.name("Out")], rows)
+    rows = rows_of(op, "X", op.attr("axis"))
+    return None if rows is None else typed_call(op, "softmax", ("X",), ("Out",), rows)
 
 
 def _native_grad(op: OpView) -> Call | None:
-    name, rows = typed(op, "softmax_grad", ("Out", DOUT)), rows_of(op, "Out", op.attr("axis"))
-    return (
-        None
-        if name is None or rows is None
-        else Call(name, [op.name("Out"), op.name(DOUT), op.name(DX)], rows)
-    )
+    rows = rows_of(op, "Out", op.attr("axis"))
+    return None if rows is None else typed_call(op, "softmax_grad", ("Out", DOUT), (DX,), rows)
 
 
 register_pair(
@@ -152,23 +148,18 @@ def _rule(op: OpView) -> list[OpSpec]:
 
 def _dropout_native(op: OpView) -> Call | None:
     prob, upscale = op.attr("dropout_prob"), op.attr("dropout_implementation") == UPSCALE
-    x, out, n = op.name("X"), op.name("Out"), numel(op, "X")
+    n = numel(op, "X")
     if op.attr("is_test"):
-        name = typed(op, "scale", ("X",))
-        return None if name is None else Call(name, [x, out], [n, 1], [1.0 if upscale else 1.0 - prob, 0.0])
-    name = typed(op, "dropout", ("X",))
-    if name is None or op.has("Seed") or not op.has("Mask"):
+        return typed_call(op, "scale", ("X",), ("Out",), [n, 1], [1.0 if upscale else 1.0 - prob, 0.0])
+    if op.has("Seed") or not op.has("Mask"):
         return None
     seed = _seed(op.attr("seed"), op.attr("fix_seed"))
-    return Call(name, [x, out, op.name("Mask")], [n, int(upscale), seed], [prob])
+    return typed_call(op, "dropout", ("X",), ("Out", "Mask"), [n, int(upscale), seed], [prob])
 
 
 def _dropout_native_grad(op: OpView) -> Call | None:
-    name = typed(op, "dropout_grad", (DOUT,))
-    if name is None:
-        return None
     ints = [numel(op, DOUT), int(op.attr("dropout_implementation") == UPSCALE)]
-    return Call(name, [op.name(DOUT), op.name("Mask"), op.name(DX)], ints, [op.attr("dropout_prob")])
+    return typed_call(op, "dropout_grad", (DOUT,), ("Mask", DX), ints, [op.attr("dropout_prob")])
 
 
 register_pair(

@@ -11,7 +11,7 @@ from ...backend.functions import matmul
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import require_same_dtype
-from ..native import typed
+from ..native import typed_call
 from ..nn.activation import stable_sigmoid
 from ..registry import Call, OpView, Sequences, grad_name
 
@@ -210,22 +210,19 @@ def _infer(op: OpView) -> None:
 
 def _native_call(op: OpView, kernel: str, slots: tuple[str, ...]) -> Call | None:
     size, layers = op.attr("hidden_size"), op.attr("num_layers")
-    name = typed(op, kernel, ("Input", "InitH", "InitC", "W"))
-    if name is None:
-        return None
     ways, shape = 2 if op.attr("is_bidirec") else 1, op.shape("Input")
     ints = [*shape, size, layers, ways, _elements(shape[2], size, layers, ways)]
     prob = 0.0 if op.attr("is_test") else op.attr("dropout_prob")
-    return Call(name, [op.name_or_none(slot) for slot in slots], [*ints, op.attr("seed")], [prob])
+    return typed_call(op, kernel, ("Input", "InitH", "InitC", "W"), slots, [*ints, op.attr("seed")], [prob])
 
 
 def _native(op: OpView) -> Call | None:
-    return _native_call(op, "cudnn_lstm", ("Input", "InitH", "InitC", "W", "Out", "last_h", "last_c"))
+    return _native_call(op, "cudnn_lstm", ("Out", "last_h", "last_c"))
 
 
 def _native_grad(op: OpView) -> Call | None:
-    takes = ("Input", "InitH", "InitC", "W", *map(grad_name, ("Out", "last_h", "last_c")))
-    return _native_call(op, "cudnn_lstm_grad", (*takes, *map(grad_name, ("Input", "InitH", "InitC", "W"))))
+    slots = ("Out", "last_h", "last_c", "Input", "InitH", "InitC", "W")
+    return _native_call(op, "cudnn_lstm_grad", tuple(map(grad_name, slots)))
 
 
 register_pair(

@@ -10,7 +10,7 @@ import numpy as np
 from ...backend.functions import matmul
 from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
-from ..native import typed
+from ..native import typed, typed_call
 from ..nn.activation import stable_sigmoid
 from ..registry import Call, OpView, Sequences, grad_name
 
@@ -235,13 +235,13 @@ def _lstm_unit_infer(op: OpView) -> None:
 
 
 def _lstm_unit_call(op: OpView, kernel: str, slots: tuple[str, ...]) -> Call | None:
-    name, (rows, size) = typed(op, kernel, ("X", "C_prev")), op.shape("C_prev")
-    operands = [op.name_or_none(slot) for slot in slots]
-    return Call(name, operands, [rows, size, 4 * size], [float(op.attr("forget_bias"))]) if name else None
+    rows, size = op.shape("C_prev")
+    ints, floats = [rows, size, 4 * size], [float(op.attr("forget_bias"))]
+    return typed_call(op, kernel, ("X", "C_prev"), slots, ints, floats)
 
 
 def _lstm_unit_grad_native(op: OpView) -> Call | None:
-    slots = ("X", "C_prev", "C", grad_name("C"), grad_name("H"), grad_name("X"), grad_name("C_prev"))
+    slots = ("C", grad_name("C"), grad_name("H"), grad_name("X"), grad_name("C_prev"))
     return _lstm_unit_call(op, "lstm_unit_grad", slots)
 
 
@@ -257,7 +257,7 @@ register_pair(
     keep_out=("C",),
     sequences=Sequences(source=None),
     native=(
-        lambda op: _lstm_unit_call(op, "lstm_unit", ("X", "C_prev", "C", "H")),
+        lambda op: _lstm_unit_call(op, "lstm_unit", ("C", "H")),
         _lstm_unit_grad_native,
     ),
 )

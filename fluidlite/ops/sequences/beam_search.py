@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ...base.lod import as_lod, from_lengths
 from ..host_fallback import hosted
 from ..infer import may_equal
-from ..native import typed
+from ..native import INTEGERS, typed, typed_call
 from ..op_view import RESOLVE_SIZES
 from ..registry import Call, LodArray, OperatorError, OpView, Sequences, register
 from ..value_checks import require_in_range
@@ -238,18 +238,15 @@ def _tree(xp: Any, Ids: Any, Parents: Any) -> Any:
     return out
 
 
-def _tree_native(op: OpView) -> Call | None:
-    name = typed(op, "gather_tree", ("Ids", "Parents"), ("i32", "i64"))
-    return Call(name, [op.name("Ids"), op.name("Parents"), op.name("Out")], op.shape("Ids")) if name else None
-
-
 register(
     "gather_tree",
     inputs=("Ids", "Parents"),
     infer=_tree_infer,
     kernel=_tree,
     no_grad=("Out",),
-    native=_tree_native,
+    native=lambda op: typed_call(
+        op, "gather_tree", ("Ids", "Parents"), ("Out",), op.shape("Ids"), types=INTEGERS
+    ),
     sequences=Sequences(source=None),
     doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
 )

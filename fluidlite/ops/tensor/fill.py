@@ -304,18 +304,14 @@ def _range(xp: Any, Start: Any, End: Any, Step: Any) -> Any:
     return (start + step * xp.arange(_count(start, end, step))).astype(Start.dtype)
 
 
-def _range_native(op: OpView) -> Call | None:
-    kernel = native.typed(op, "range", ("Start", "Step"), native.NUMERIC)
-    count = native.numel(op, "Out")
-    return Call(kernel, [op.name("Start"), op.name("Step"), op.name("Out")], [count]) if kernel else None
-
-
 register(
     "range",
     inputs=("Start", "End", "Step"),
     infer=_range_infer,
     kernel=_range,
-    native=_range_native,
+    native=lambda op: native.typed_call(
+        op, "range", ("Start", "Step"), ("Out",), [native.numel(op, "Out")], types=native.NUMERIC
+    ),
     sequences=Sequences(source=None),
     doc="Start, Start + Step, ... as long as End is not reached; the three have one element each.",
 )
@@ -350,18 +346,15 @@ def _increment_infer(op: OpView) -> None:
     op.set("Out", shape, op.dtype("X"))
 
 
-def _increment_native(op: OpView) -> Call | None:
-    kernel = native.typed(op, "increment", ("X",), native.NUMERIC)
-    return Call(kernel, [op.name("X"), op.name("Out")], [1], [float(op.attr("step"))]) if kernel else None
-
-
 register(
     "increment",
     inputs=("X",),
     attrs={"step": 1.0},
     infer=_increment_infer,
     kernel=lambda xp, X, step: X + X.dtype.type(step),
-    native=_increment_native,
+    native=lambda op: native.typed_call(
+        op, "increment", ("X",), ("Out",), [1], [float(op.attr("step"))], native.NUMERIC
+    ),
     planning=Planning(inplace=(("Out", "X"),), pattern="count"),
     doc="X, which has one element, plus `step`.",
 )

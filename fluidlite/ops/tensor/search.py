@@ -37,13 +37,11 @@ def _arg_kernel(find: str) -> Any:
 
 def _arg_native(kernel: str) -> Any:
     def select(op: OpView) -> Call | None:
-        name = native.typed(op, kernel, ("X",))
-        if name is None or op.dtype("Out") != VarType.INT64:
+        if op.dtype("Out") != VarType.INT64:
             return None
         shape = op.shape("X")
-        return Call(
-            name, [op.name("X"), op.name("Out")], native.split_at(shape, op.attr("axis") % len(shape))
-        )
+        sizes = native.split_at(shape, op.attr("axis") % len(shape))
+        return native.typed_call(op, kernel, ("X",), ("Out",), sizes)
 
     return select
 

@@ -18,7 +18,7 @@ from ...base.dtypes import VarType
 from ...base.sizes.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import given_numbers, known_numbers, product
-from ..native import typed
+from ..native import typed_call
 from ..registry import Call, OpSpec, OpView, Sequences, grad_name
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -213,18 +213,15 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         op.set("Out", (*shape[:first], *outs, *shape[first + dims :]), op.dtype("X"))
 
     def native(op: OpView, large: str, source: str, target: str, kernel: str) -> Call | None:
-        name, shape = typed(op, kernel, (source,)), op.shape("X")
-        if name is None or not op.has(target):
+        if not op.has(target):
             return None
+        shape = op.shape("X")
         first = _first_axis(op.attr("data_layout"))
         outs = op.shape(large)[first : first + dims]
         how = [_METHODS.index(method), int(op.attr("align_corners")), int(op.attr("align_mode") == 0)]
         images, inner = product(shape[:first]), product(shape[first + dims :])
-        return Call(
-            name,
-            [op.name(source), op.name(target)],
-            [*how, images, inner, dims, *shape[first : first + dims], *outs],
-        )
+        ints = [*how, images, inner, dims, *shape[first : first + dims], *outs]
+        return typed_call(op, kernel, (source,), (target,), ints)
 
     linear = linear_double_grad(op_type)
 
