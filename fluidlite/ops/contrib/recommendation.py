@@ -13,7 +13,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import may_equal, product
-from ..registry import Effects, OperatorError, OpView, Sequences, grad_name, register
+from ..registry import Effects, OperatorError, OpView, Sequences, register
 from ..value_checks import require_in_range
 
 
@@ -107,9 +107,6 @@ register_pair(
     attrs=_ATTRS,
     keep=("X#",),
 )
-
-DOUT, DX = grad_name("Out"), grad_name("X")
-
 
 _FACTOR, _PRIME = 16807, 2**31 - 1
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpView, Sequences, grad_name
+from ..registry import Levels, LodArray, OpView, Sequences
 from ..sequence import Lods, input_lod
 from .roi import (
     Array,
@@ -24,8 +24,6 @@ from .roi import (
     pooled_size,
     register_pooling,
 )
-
-DINPUT, DTRANS = grad_name("Input"), grad_name("Trans")
 
 
 def _split(extent: int, parts: int) -> Array:

@@ -159,8 +159,6 @@ register(
     doc="Rows of sequences concatenated with a row for each sequence, then a product, a bias and an activation.",
 )
 
-DW, DOUT = grad_name("W"), grad_name("Out")
-
 
 def _offsets(lod: Lods) -> Any:
     levels = input_lod(lod, "Ids")
@@ -241,5 +239,7 @@ register_pair(
     attrs=_ATTRS,
     no_grad=("Ids",),
     sequences=Sequences(takes_lod=True, inferred=True),
-    rows_back=RowRule(_sparse_grad, out=DW, when="is_sparse", count=lambda op: product(op.shape("Ids"))),
+    rows_back=RowRule(
+        _sparse_grad, out=grad_name("W"), when="is_sparse", count=lambda op: product(op.shape("Ids"))
+    ),
 )

@@ -71,7 +71,7 @@ def scatter_patches(xp: Any, patches: Any, g: Geometry) -> Any:
 # / groups, K...], also where the images are channels-last; those of a transposed convolution as [C, M / groups,
 # K...].
 
-DINPUT, DFILTER, DOUTPUT, DBIAS = (grad_name(slot) for slot in ("Input", "Filter", "Output", "Bias"))
+DINPUT, DFILTER, DOUTPUT = (grad_name(slot) for slot in ("Input", "Filter", "Output"))
 
 
 def _grouped(array: Any, groups: int) -> Any:

@@ -14,7 +14,7 @@ from ..native import Selector, typed_call
 from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register, standard_grad
 from .batch_norm import channel_axes
 
-DX, DY, DOUT, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Out", "Scale", "Bias"))
+DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias"))
 
 _SAVED = ("SavedMean", "SavedVariance")
 

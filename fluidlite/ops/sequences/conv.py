@@ -23,7 +23,7 @@ from ..sequence import (
     single,
 )
 
-DX, DOUT, DPADDING, DFILTER = (grad_name(slot) for slot in ("X", "Out", "PaddingData", "Filter"))
+DX, DOUT, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Filter"))
 
 
 def _context(xp: Any, offsets: np.ndarray, start: int, length: int, padded: bool) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from ..grad_pairs import Rule, linear_double_grad, register_pair
 from ..infer import declared_numbers, given_numbers
 from ..registry import Effects, OpSpec, OpView, Sequences, Shape, grad_name
 
-DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
+DOUT, DX = grad_name("Out"), grad_name("X")
 Pairs = list[tuple[int, int]]
 
 

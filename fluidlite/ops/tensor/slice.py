@@ -192,6 +192,10 @@ def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
     return calls
 
 
+def _names(slots: Sequence[str]) -> tuple[str, ...]:
+    return tuple(slot.rstrip("*?") for slot in slots)
+
+
 register_pair(
     "slice",
     ("Input", *INDEX_SLOTS),
@@ -200,8 +204,8 @@ register_pair(
     _infer_slice,
     "Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
     attrs=ATTRS,
-    keep=("Input#", "StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
-    no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
+    keep=("Input#", *_names(INDEX_SLOTS)),
+    no_grad=_names(INDEX_SLOTS),
     sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
     planning=Planning(batchable=planning_rules.sliced),
     planning_back=Planning(batchable=planning_rules.sliced),
@@ -310,23 +314,8 @@ register_pair(
     _infer_strided,
     "Input from starts to ends in steps of strides along `axes`.",
     attrs=STRIDED_ATTRS,
-    keep=(
-        "Input#",
-        "StartsTensor",
-        "EndsTensor",
-        "StartsTensorList",
-        "EndsTensorList",
-        "StridesTensor",
-        "StridesTensorList",
-    ),
-    no_grad=(
-        "StartsTensor",
-        "EndsTensor",
-        "StartsTensorList",
-        "EndsTensorList",
-        "StridesTensor",
-        "StridesTensorList",
-    ),
+    keep=("Input#", *_names(STRIDED_SLOTS)),
+    no_grad=_names(STRIDED_SLOTS),
     grad_grad=linear_double_grad("strided_slice", "Input"),
 )
 
