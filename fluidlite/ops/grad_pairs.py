@@ -110,11 +110,12 @@ def register_pair(
     if second is not None:
         (out,) = arriving
         grad_grad = double_grad(out, second[1])
-        register_double_grad(op_type, takes, out, second[1], second[0], attrs or {}, wanted)
-    takes += [declared(slot, grad_name(name), slot.optional) for name, slot in arriving.items()]
     register(
         op_type + "_grad",
-        inputs=tuple(takes),
+        inputs=(
+            *takes,
+            *(declared(slot, grad_name(name), slot.optional) for name, slot in arriving.items()),
+        ),
         outputs=tuple(declared(slots[name], grad_name(name), True) for name in wanted),
         attrs=attrs or {},
         infer=infer_back,
@@ -126,6 +127,8 @@ def register_pair(
         planning=planning_back,
         doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
     )
+    if second is not None:
+        register_double_grad(op_type, takes, out, second[1], second[0], attrs or {}, wanted)
 
 
 def gradient_by(

@@ -277,40 +277,39 @@ def _infer_float(op: OpView) -> None:
     op.set("Out", op.shape("X"), VarType.FP32)
 
 
-def _dequantize_register(op_type: str, inputs: tuple[str, ...], attrs: dict[str, Any], **rest: Any) -> None:
-    register(op_type, inputs, ("Out",), attrs, no_grad=("Out",), **rest)
-
-
-_dequantize_register(
+register(
     "fake_dequantize_max_abs",
     ("X", "Scale"),
-    {"max_range": 0.0},
+    attrs={"max_range": 0.0},
     infer=same_as("X"),
     kernel=_max_abs,
+    no_grad=("Out",),
     doc="X * Scale / max_range.",
 )
-_dequantize_register(
+register(
     "fake_channel_wise_dequantize_max_abs",
     ("X", "Scales*"),
-    {"quant_bits": [8]},
+    attrs={"quant_bits": [8]},
     infer=_dequantize_infer_channels,
     kernel=_channels,
+    no_grad=("Out",),
     doc="X, of which each channel has a scale of its own, in place of integers of so many bits.",
 )
-_dequantize_register(
+register(
     "dequantize_abs_max",
     ("X", "Scale"),
-    {"max_range": 0.0},
+    attrs={"max_range": 0.0},
     infer=_infer_float,
     kernel=_dequantize_abs_max,
+    no_grad=("Out",),
     doc="The int8 X times Scale / max_range.",
 )
-_dequantize_register(
+register(
     "dequantize_log",
     ("X", "Dict"),
-    {},
     infer=_infer_float,
     kernel=_log,
+    no_grad=("Out",),
     doc="What the int8 X stand for in a table of 128 numbers; those below zero for the same with a minus.",
 )
 
