@@ -146,28 +146,23 @@ def _print(
     first_n: int,
     message: str,
     summarize: int,
-    print_tensor_name: bool,
-    print_tensor_type: bool,
-    print_tensor_shape: bool,
-    print_tensor_lod: bool,
-    print_phase: str,
     is_forward: bool,
-    tensor_name: str,
     serial: int,
     lod: Lods,
+    **attrs: Any,
 ) -> Any:
     levels = (lod.get("In") or [None])[0] or []
-    wanted = print_phase.upper() in ("BOTH", "FORWARD" if is_forward else "BACKWARD")
+    wanted = attrs["print_phase"].upper() in ("BOTH", "FORWARD" if is_forward else "BACKWARD")
     if wanted and (first_n <= 0 or _shown[serial, is_forward] < first_n):
         _shown[serial, is_forward] += 1
         lines = [f"{int(time.time())}\t{message}\tThe place is:{'CPUPlace' if xp is np else 'CUDAPlace'}"]
-        if print_tensor_name:
-            lines.append(f"Tensor[{tensor_name}]")
-        if print_tensor_shape:
+        if attrs["print_tensor_name"]:
+            lines.append(f"Tensor[{attrs['tensor_name']}]")
+        if attrs["print_tensor_shape"]:
             lines.append(f"\tshape: [{_listed(In.shape)}]")
-        if print_tensor_type:
+        if attrs["print_tensor_type"]:
             lines.append(f"\tdtype: {In.dtype}")
-        if print_tensor_lod and levels:
+        if attrs["print_tensor_lod"] and levels:
             lines.append("\tLoD: [" + "".join(f"[ {_listed(level)} ]" for level in levels) + "]")
         shown = In.ravel() if summarize < 0 else In.ravel()[:summarize]
         lines.append(f"\tdata: {_listed(shown.tolist())}")

@@ -26,15 +26,17 @@ from ..sequence import (
 DX, DOUT, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Filter"))
 
 
-def _context(xp: Any, offsets: np.ndarray, start: int, length: int, padded: bool) -> tuple[Any, Any]:
-    """For each row and each of the `length` positions of its window: the row there, and whether there is one. Rows of
-    PaddingData, if sequences are `padded` with it, follow those of X: first the left padding, then the right.
+def _context(xp: Any, offsets: np.ndarray, attrs: dict[str, Any]) -> tuple[Any, Any]:
+    """For each row and each of the `contextLength` positions of its window: the row there, and whether there is one.
+
+    Rows of PaddingData, if it is trained, follow those of X: first the left padding, then the right.
     """
+    start, length = attrs["contextStart"], attrs["contextLength"]
     segments = Segments(offsets)
     at = np.arange(offsets[-1])[:, None] + np.arange(start, start + length)
     low, high = (bounds[segments.of_row][:, None] for bounds in (segments.starts, segments.ends))
     before, after = at < low, at >= high
-    if padded:
+    if attrs["paddingTrainable"]:
         padding = np.where(before, max(0, -start) + at - low, max(0, -start) + at - high)
         return xp.asarray(np.where(before | after, offsets[-1] + padding, at)), xp.ones(at.shape, bool)
     return xp.asarray(np.where(before | after, 0, at)), xp.asarray(~(before | after))
@@ -51,41 +53,22 @@ def _gathered(xp: Any, x: Any, rows: Any, inside: Any) -> Any:
     return found.reshape(len(rows), rows.shape[1] * x.shape[1])
 
 
-def _conv(
-    xp: Any,
-    X: Any,
-    PaddingData: Any,
-    Filter: Any,
-    paddingTrainable: bool,
-    contextStart: int,
-    contextLength: int,
-    lod: Lods,
-) -> Any:
+def _conv(xp: Any, X: Any, PaddingData: Any, Filter: Any, lod: Lods, **attrs: Any) -> Any:
     offsets = one_level("sequence_conv", lod, "X")
-    rows, inside = _context(xp, offsets, contextStart, contextLength, paddingTrainable)
-    context = _gathered(xp, _padded(xp, X, PaddingData, paddingTrainable), rows, inside)
+    rows, inside = _context(xp, offsets, attrs)
+    context = _gathered(xp, _padded(xp, X, PaddingData, attrs["paddingTrainable"]), rows, inside)
     return LodArray(matmul(xp, context, Filter), [offsets])
 
 
-def _conv_grad(
-    xp: Any,
-    X: Any,
-    PaddingData: Any,
-    Filter: Any,
-    Out_grad: Any,
-    paddingTrainable: bool,
-    contextStart: int,
-    contextLength: int,
-    lod: Lods,
-) -> Any:
+def _conv_grad(xp: Any, X: Any, PaddingData: Any, Filter: Any, Out_grad: Any, lod: Lods, **attrs: Any) -> Any:
     offsets = one_level("sequence_conv_grad", lod, "X")
-    rows, inside = _context(xp, offsets, contextStart, contextLength, paddingTrainable)
-    x = _padded(xp, X, PaddingData, paddingTrainable)
+    rows, inside = _context(xp, offsets, attrs)
+    x = _padded(xp, X, PaddingData, attrs["paddingTrainable"])
     dfilter = matmul(xp, _gathered(xp, x, rows, inside).T, Out_grad)
     spread = matmul(xp, Out_grad, Filter.T).reshape(*rows.shape, X.shape[1])
     dx = xp.zeros_like(x)
     xp.add.at(dx, rows, xp.where(inside[..., None], spread, xp.zeros((), X.dtype)))
-    dpadding = dx[len(X) :] if paddingTrainable else None
+    dpadding = dx[len(X) :] if attrs["paddingTrainable"] else None
     return LodArray(dx[: len(X)], [offsets]), dpadding, dfilter
 
 

@@ -122,19 +122,8 @@ def sigmoid_cross_entropy_grad(
     share = _share(device, Label, ignore_index, normalize)
     dx = device.xp.empty(X.shape, X.dtype)
     x, label, g = (launch.dense(device, array) for array in (X, Label, Out_grad))
-    launch.each(
-        "losses",
-        "sigmoid_cross_entropy_grad",
-        X.dtype,
-        X.size,
-        x,
-        label,
-        share,
-        g,
-        dx,
-        X.size,
-        float(ignore_index),
-    )
+    args = (x, label, share, g, dx, X.size, float(ignore_index))
+    launch.each("losses", "sigmoid_cross_entropy_grad", X.dtype, X.size, *args)
     return dx
 
 
@@ -306,16 +295,7 @@ def accuracy(device: CudaDevice, Indices: Any, Label: Any) -> Any:
     if not launch.is_index(Indices) or not launch.is_index(Label):
         return NotImplemented
     share, correct, total = (device.xp.empty((1,), kind) for kind in ("float32", "int32", "int32"))
-    indices, label = launch.dense(device, Indices), launch.dense(device, Label)
-    args = (
-        indices,
-        launch.wide(Indices),
-        label,
-        launch.wide(Label),
-        share,
-        correct,
-        total,
-        *Indices.shape[:2],
-    )
-    launch.grid("metrics", "accuracy", "float32", 1, 1024, *args)
+    given = [part for x in (Indices, Label) for part in (launch.dense(device, x), launch.wide(x))]
+    results = (share, correct, total, *Indices.shape[:2])
+    launch.grid("metrics", "accuracy", "float32", 1, 1024, *given, *results)
     return share, correct, total

@@ -163,25 +163,8 @@ def layer_grad(
     dx = xp.empty((m, k), x.dtype) if wants_x else None
     dw, dbias = xp.empty((k, n), x.dtype), xp.empty(n, x.dtype)
     blocks = _tiles(k, n) + (_tiles(m, k) if wants_x else 0)
-    block = (_TILE, _TILE)
-    launch.grid(
-        _FILE,
-        "layer_grad",
-        x.dtype,
-        blocks,
-        block,
-        x,
-        w,
-        out if act else None,
-        dout,
-        dx,
-        dw,
-        dbias,
-        m,
-        n,
-        k,
-        act,
-    )
+    args = (x, w, out if act else None, dout, dx, dw, dbias, m, n, k, act)
+    launch.grid(_FILE, "layer_grad", x.dtype, blocks, (_TILE, _TILE), *args)
     return dx, dw, dbias
 
 
