@@ -47,6 +47,7 @@ NESTED = st.recursive(
     lambda parts: (
         st.lists(parts) | st.lists(parts).map(tuple) | st.dictionaries(st.text() | st.integers(0, 9), parts)
     ),
+    max_leaves=12,
 )
 
 

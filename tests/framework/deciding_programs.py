@@ -337,21 +337,19 @@ class Decider:
             found += [(name, var, weight or 1.0) for name, var in zip(ARGUMENTS, made, strict=True)]
         return found
 
-    def run(
-        self, feed: dict, fetch: list[Variable], step: float = 0.0, engine: str = "plan"
-    ) -> list[np.ndarray]:
+    def run(self, feed: dict, step: float = 0.0, engine: str = "plan") -> list[np.ndarray]:
+        """The loss and the gradients, `step` along the program's direction."""
         at = {name: value + step * self.direction[name] for name, value in self.at.items()}
         self.scope.find_var("table").get_tensor().set(at.pop("table"), fluid.CPUPlace())
         feed = {name: np.array([value]) for name, value in feed.items()}
         with ways(engine):
             main = self.in_pieces if engine == "pieces" else self.main
-            names = [var.name for var in fetch]
+            names = [self.loss.name, *(var.name for _, var, _ in self.gradients if var is not None)]
             return [*map(np.array, EXE.run(main, {**feed, **at}, names, scope=self.scope))]
 
     def slopes(self, feed: dict, engine: str) -> tuple[float, list[dict[str, np.ndarray]]]:
         """The loss, and what each pass says about its gradients."""
-        there = [var for _, var, _ in self.gradients if var is not None]
-        loss, *values = self.run(feed, [self.loss, *there], engine=engine)
+        loss, *values = self.run(feed, engine=engine)
         left = iter(values)
         all_of_them = [
             (name, np.zeros_like(self.at[name]) if var is None else next(left) / weight)
@@ -362,7 +360,7 @@ class Decider:
 
     def numeric(self, feed: dict, step: float) -> float:
         """The slope of the loss in the program's direction."""
-        above, below = (float(self.run(feed, [self.loss], sign * step)[0].sum()) for sign in (1, -1))
+        above, below = (float(self.run(feed, sign * step)[0].sum()) for sign in (1, -1))
         return (above - below) / (2 * step)
 
 
