@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 EVERYWHERE = ["test_imports.py::test_every_folder_and_module_is_listed", "test_docs.py"]
 """What a new or moved file breaks first."""
-FOLDERS = {"fluid": "", "_ext": "ext"}
+FOLDERS = {"_ext": "ext"}
 """Folders of the package with another name in `tests`."""
 
 

@@ -22,7 +22,7 @@ tar --create --exclude=__pycache__ tests pyproject.toml | tar --extract --direct
 run=(-m pytest -q -p no:cacheprovider --capture=sys) # reports go to the real standard error
 small=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_s*.py tests/ext/test_places.py)
 small+=(tests/ext/test_messages.py tests/ext/test_collate.py tests/executor/test_changing_sizes.py)
-small+=(tests/executor/test_unusual_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py)
+small+=(tests/executor/test_unusual_arrays.py tests/executor/test_declared.py tests/fluid/io/test_hostile_files.py)
 case "${1:-all}" in
     small) run+=("${small[@]}") ;;
     refused)
@@ -32,8 +32,8 @@ case "${1:-all}" in
         run+=(-p tests.refused_memory --deselect tests/ext/test_states.py "${@:-${small[@]}}") ;;
     all)
         run+=(-m 'not cuda' --ignore=tests/ext/test_queue_sanitizer.py tests/ext tests/executor tests/eager tests/ops)
-        run+=(tests/io tests/optimizer tests/dygraph tests/reader/test_loader_workers.py) ;;
-    fuzz) run=(tests/io/hostile.py --count "${2:-1000}") ;;
+        run+=(tests/fluid/io tests/fluid/optimizer tests/fluid/dygraph tests/reader/test_loader_workers.py) ;;
+    fuzz) run=(tests/fluid/io/hostile.py --count "${2:-1000}") ;;
     *) run+=("$@") ;;
 esac
 

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
 largest=6000000
-tests=${TESTS:-tests/io tests/dygraph tests/test_packaging.py}
+tests=${TESTS:-tests/fluid/io tests/fluid/dygraph tests/test_packaging.py}
 
 pythons=("$@")
 if [ ${#pythons[@]} = 0 ]; then

@@ -18,7 +18,7 @@ def check(monkeypatch):
 @pytest.mark.parametrize(
     "changed, tests",
     [
-        ("fluidlite/fluid/clip.py", {"tests/test_clip.py"}),  # by its name, beside those of its folder
+        ("fluidlite/fluid/clip.py", {"tests/fluid/test_clip.py"}),  # by its name, of those of its folder
         ("fluidlite/base/lod.py", {"tests/test_lod.py"}),
         (
             "fluidlite/executor/compile.py",
@@ -26,7 +26,7 @@ def check(monkeypatch):
         ),
         ("fluidlite/_ext/kernels/product.cc", {"tests/ext/test_engine.py"}),
         ("tests/reader/conftest.py", {"tests/reader/test_feeder.py"}),
-        ("tests/test_clip.py", {"tests/test_clip.py"}),
+        ("tests/fluid/test_clip.py", {"tests/fluid/test_clip.py"}),
     ],
 )
 def test_tests_of_a_file(check, changed, tests):

@@ -12,7 +12,7 @@ from fluidlite.base.storage.messages import messages
 from fluidlite.framework import Parameter, Program
 from fluidlite.ops.registry import OperatorError
 
-DATA = Path(__file__).parents[1] / "io" / "data"
+DATA = Path(__file__).parents[1] / "fluid" / "io" / "data"
 
 
 def small_program() -> Program:

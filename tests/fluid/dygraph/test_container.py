@@ -5,7 +5,7 @@ import pytest
 
 from fluidlite.dygraph import Layer, LayerList, Linear, ParameterList, Sequential, to_variable
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("eager")
 

@@ -12,7 +12,7 @@ from fluidlite.executor import FetchHandler, Scope
 from fluidlite.trainer_desc import DistMultiTrainer, MultiTrainer, PipelineTrainer, TrainerDesc
 from fluidlite.trainer_factory import FetchHandlerMonitor, TrainerFactory
 
-from .refusals import refuses
+from ..refusals import refuses
 
 
 def described(trainer, infer=False):

@@ -15,7 +15,7 @@ from fluidlite.executor.scope import Scope, global_scope, scope_guard
 from fluidlite.framework import Program
 from fluidlite.io.pickles import write_pickle
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 DATA = Path(__file__).parent / "data"
 SOME_EXECUTOR = Executor(CPUPlace())

@@ -10,7 +10,7 @@ from fluidlite import default_scope_funcs as scopes
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.op import Operator
 
-from .refusals import refuses
+from ..refusals import refuses
 
 CPU = fluid.CPUPlace()
 

@@ -14,7 +14,7 @@ from . import hostile
 from .hostile_formats import onnx_model
 
 COPIES = 40
-"""Damaged copies of each kind of file here; `python tests/io/hostile.py` tries more."""
+"""Damaged copies of each kind of file here; `python tests/fluid/io/hostile.py` tries more."""
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Damaged and malicious copies of saved files, and what becomes of them: an error that says so, or results.
 
-    python tests/io/hostile.py --count 2000 --seed 1
+    python tests/fluid/io/hostile.py --count 2000 --seed 1
 
 tries that many copies of each kind of file and prints how often each outcome came, and the numbers of those that are
 no clear error. Under the address sanitizer (`scripts/sanitize.sh`) it also finds what is read or written past its end.

@@ -13,7 +13,7 @@ from fluidlite.base import flags
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.base.reports import profiling
 
-from .refusals import refuses
+from ..refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("alone")
 

@@ -8,7 +8,7 @@ from fluidlite import dygraph, layers
 from fluidlite.dygraph import ProgramTranslator, TracedLayer, declarative, jit, to_variable
 from fluidlite.eager import Tensor
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 
 @pytest.fixture(autouse=True)

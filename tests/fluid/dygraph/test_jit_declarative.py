@@ -17,7 +17,7 @@ from fluidlite.dygraph import declarative, to_variable
 from fluidlite.dygraph.jit.program_execution import SPARE_PLANS
 from fluidlite.eager import Tensor
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 
 @pytest.fixture(autouse=True)

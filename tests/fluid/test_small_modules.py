@@ -11,7 +11,7 @@ from fluidlite import core, unique_name, wrapped_decorator
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.paddle import compat
 
-from .refusals import refuses
+from ..refusals import refuses
 
 VarType = core.VarDesc.VarType
 

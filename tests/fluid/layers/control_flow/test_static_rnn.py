@@ -8,7 +8,7 @@ from fluidlite.base.errors import EnforceNotMet
 from fluidlite.data import data
 from fluidlite.framework.gradients.backward import append_backward
 from fluidlite.param_attr import ParamAttr
-from tests.layers.slopes import check_slopes, runner
+from tests.fluid.layers.slopes import check_slopes, runner
 
 
 def fed(name, shape, dtype="float64"):

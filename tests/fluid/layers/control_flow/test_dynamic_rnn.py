@@ -12,7 +12,7 @@ from fluidlite.framework.gradients.backward import append_backward
 from fluidlite.layer_helper import run_op
 from fluidlite.optimizer import Adam
 from fluidlite.param_attr import ParamAttr
-from tests.layers.slopes import check_slopes, ragged, runner
+from tests.fluid.layers.slopes import check_slopes, ragged, runner
 
 LENGTHS = [[2, 4, 1], [3, 3], [5], [1, 0, 2], [0, 1], [0, 0]]
 

@@ -21,7 +21,7 @@ from fluidlite.data import data
 from fluidlite.executor import Executor, Scope, global_scope, scope_guard
 from fluidlite.io import save_inference_model
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 IDS, LOD = np.array([[1], [4], [0], [4]], "int64"), [[0, 3, 4]]
 DENSE = np.array([[0.5, -1, 2], [3, 0.25, 1]], "float32")

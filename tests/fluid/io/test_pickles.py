@@ -13,7 +13,7 @@ import pytest
 from fluidlite.base.errors import FormatError
 from fluidlite.io.pickles import read_pickle, write_pickle
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 DATA = Path(__file__).parent / "data"
 

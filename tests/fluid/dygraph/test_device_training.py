@@ -8,7 +8,7 @@ from fluidlite import dygraph, layers
 from fluidlite.backend import on_device
 from fluidlite.dygraph import to_variable
 
-from ..simulated_cuda import simulated
+from ...simulated_cuda import simulated
 
 GPU, CPU = fluid.CUDAPlace(0), fluid.CPUPlace()
 

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as npst
 from fluidlite.base.errors import FormatError
 from fluidlite.executor.lod_tensor import LoDTensor, read_tensors, write_tensor
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 DATA = Path(__file__).parent / "data"
 NAMES = ["t_float32", "t_float64", "t_int16", "t_int32", "t_int64", "t_int8", "z_lod"]

@@ -5,7 +5,7 @@ import pytest
 
 from fluidlite import metrics
 
-from .refusals import refuses
+from ..refusals import refuses
 
 P = np.array([[0.1], [0.9], [0.6]])
 

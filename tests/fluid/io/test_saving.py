@@ -15,7 +15,7 @@ from fluidlite.executor.parallel.compiler import CompiledProgram
 from fluidlite.executor.scope import Scope, scope_guard
 from fluidlite.framework import IrGraph, Program
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 DATA = Path(__file__).parent / "data"
 PARAMS = ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]

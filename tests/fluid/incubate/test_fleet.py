@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite.incubate.fleet.base import role_maker
 from fluidlite.incubate.fleet.collective import Collective, DistributedStrategy, TrainStatus, fleet
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 WORKER, SERVER = role_maker.Role.WORKER, role_maker.Role.SERVER
 

@@ -14,7 +14,7 @@ import fluidlite as fluid
 from fluidlite import weights
 from fluidlite.base.errors import FormatError, NotSupportedError
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 KINDS = (
     "float64",

@@ -9,7 +9,7 @@ import fluidlite as fluid
 from fluidlite.dygraph import BatchNorm, Layer, LayerList, Linear, ParameterList, Sequential, to_variable
 from fluidlite.eager import Tensor
 
-from ..refusals import refuses
+from ...refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("eager")
 
