@@ -7,6 +7,7 @@ from typing import Any
 
 from ...base.sizes import always_equal
 from ...ops.kernels import chains
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Need, Uses
 from .rewriting import fuse_runs, joined
@@ -128,7 +129,8 @@ class _Run(ElementwiseRun):
     def steps_of(self, each: Instruction) -> chains.Steps | None:
         if not isinstance(each.action, Call) or isinstance(each.action, chains.Chain):
             return None
-        return chains.steps_of(each.action)
+        kernel = KERNELS[each.action.kernel]
+        return None if kernel is None or kernel.elementwise is None else chains.steps_of(each.action)
 
     def call(self, parts: list[Part], results: list[str]) -> chains.Chain | None:
         from ..._ext import kernels  # brings SciPy, which importing the package alone should not

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..._ext.operands import Aliases
 from ...framework import Operator, OpRole
+from ...ops.registry import OpDef
 from ..ir.instructions import Instruction, Need, Uses
 from .patterns import Match, NoMatch, Pattern, require
 
@@ -232,7 +233,7 @@ def fuse_alike(
         open_groups: dict[Any, Group] = {}
         roots = uses.roots
         for position, (each, its_key) in enumerate(zip(instructions, keys, strict=True)):
-            if each.is_jump:
+            if isinstance(each.action, OpDef):
                 open_groups.clear()
             if its_key is None and not open_groups:
                 continue
