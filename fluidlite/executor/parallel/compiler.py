@@ -57,7 +57,7 @@ class CompiledProgram:
         self._trainer_program: TrainerProgram | None = None
         self._rewritten: tuple[tuple[int, int], Program] | None = None
         self._scope: Scope | None = None
-        self._place_scopes: dict[int, PlaceScopes] = {}
+        self._place_scopes: dict[tuple[str, ...], PlaceScopes] = {}
         self._pruned: dict[Program, CompiledProgram] = {}
         self._unpruned = self
 
@@ -211,7 +211,7 @@ class CompiledProgram:
 
     def _runner_of(self, program: Program, places: Sequence[Place], scope: Scope) -> DataParallel:
         """The runner of the last step if it still fits, else a new one."""
-        from .data_parallel import parallel
+        from .data_parallel import DataParallel
 
         if len(places) > 1 and _updates_in_blocks(self._program):
             raise NotImplementedError(
@@ -222,21 +222,20 @@ class CompiledProgram:
         if runner is None or runner.scope is not scope or runner.version != program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
             reduce = self._build_strategy.reduce_strategy == ReduceStrategy.Reduce
-            runner = self._runner = parallel(
-                program, places, self._scopes_of(scope, len(places)), average, reduce
-            )
+            shared = self._scopes_of(scope, places)
+            runner = self._runner = DataParallel(program, places, shared, average, reduce)
         return runner
 
-    def _scopes_of(self, scope: Scope, count: int) -> PlaceScopes:
-        """The scopes of `count` places, common to all programs that share their variables."""
+    def _scopes_of(self, scope: Scope, places: Sequence[Place]) -> PlaceScopes:
+        """The scopes of places, common to all programs that share their variables."""
         if self._share_vars_from is not None:
-            return self._share_vars_from._scopes_of(scope, count)
-        from .data_parallel import PlaceScopes
+            return self._share_vars_from._scopes_of(scope, places)
+        from .data_parallel import scopes_of
 
-        by_count = self._unpruned._place_scopes
-        if count not in by_count or by_count[count].scope is not scope:
-            by_count[count] = PlaceScopes(scope, count)
-        return by_count[count]
+        known, key = self._unpruned._place_scopes, tuple(map(repr, places))
+        if key not in known or known[key].scope is not scope:
+            known[key] = scopes_of(scope, places)
+        return known[key]
 
     def __reduce__(self) -> Any:
         raise NotSupportedError("a CompiledProgram cannot be copied or pickled; compile the program again")

@@ -40,22 +40,16 @@ Values = dict[str, Any]
 
 
 class DataParallel:
-    """A program on several places of the host, each with a thread and a scope; `Replicas` is the same for GPUs.
+    """A program on several places, each with a thread and a scope.
 
     A step scatters the feed over the places and runs the stages of the program (see `Partition`): each place runs the
-    forward and backward pass on its part; the gradients are summed; the update runs once, on the parameters that the
-    places share. Fetched values are gathered.
+    forward and backward pass on its part; the gradients are summed (by NCCL on GPUs, where it can be used); the update
+    runs once, on the parameters that the places share, or on each GPU, which has its own. Fetched values are gathered.
 
     `average`: the gradient of the loss is divided by the number of places. `shared`: the scopes of the places, which
     programs have in common after `share_vars_from`. `reduce`: Fluid's ReduceStrategy.Reduce, under which all places
     write the same moving averages; they run one after the other then, where Fluid leaves the order to chance.
     """
-
-    devices: tuple[CudaDevice | None, ...]
-    """Where each place computes; None: on the host."""
-
-    replicated = False
-    """Whether each place runs the stages that run once as well, on parameters of its own."""
 
     def __init__(
         self,
@@ -66,15 +60,17 @@ class DataParallel:
         reduce: bool = False,
     ) -> None:
         self.version = program._version
-        self.places = list(places)
-        self.devices = (None,) * len(self.places)
+        self.places, self.devices = list(places), shared.devices
         self.scope = shared.scope
         self.program = _without_readers(program)
         if average:
             scale_loss_gradients(self.program, 1.0 / len(self.places))
         self._reader = program if program._has_readers() else None
         self._block = self.program.global_block()
-        self._reduce = reduce
+        self._persistables = sorted(
+            name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
+        )
+        self._reduce = reduce and shared.group is None
         self._shared = shared
         self._pool: ThreadPoolExecutor | None = None
         self._owner = os.getpid()
@@ -84,20 +80,12 @@ class DataParallel:
         """Cut the program into stages, and make the variables local that places write for themselves."""
         self._partition = Partition(self.program, self._shared.local, self._shared.varying, self._reduce)
         self._sequential = self._reduce and bool(self._partition.local)
-        self.scopes = [self.scope] * len(self.places) if self._sequential else self._make_scopes()
+        self.scopes = [self.scope] * len(self.places)
+        if not self._sequential:
+            self._shared.make_local(self._partition.local, self._partition.varying)
+            self.scopes = self._shared.scopes
         self._trains = any(stage.gradients for stage in self._partition.stages)
         self._partitioned = self._shared.version
-
-    def _make_scopes(self) -> list[Scope]:
-        """A scope for each place; the first one's is the scope itself."""
-        self._shared.make_local(self._partition.local, self._partition.varying)
-        return self._shared.scopes
-
-    def _synchronize(self) -> None:
-        """Take over changes of the scopes since the last step."""
-        self._shared.before_step()
-        if self._partitioned != self._shared.version:
-            self._partition_program()
 
     def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
         """One step; fetched values are concatenated over the places unless `return_merged` is False."""
@@ -111,11 +99,17 @@ class DataParallel:
             fetched = self._step(feeds, names)
         except failures.NotFed as error:
             raise error.among(feed if isinstance(feed, Mapping) else feed[0] if feed else ()) from None
-        return [gather(name, fetched[name], return_numpy, return_merged) for name in names]
+        results = [gather(name, fetched[name], return_numpy, return_merged) for name in names]
+        for device in self.devices if results and return_numpy else ():
+            if device is not None:
+                faults.raise_pending(device)
+        return results
 
     def _step(self, feeds: Sequence[Values], names: Sequence[str]) -> dict[str, list[Any]]:
         """One step with a feed for each place; returns the values of `names` at each place."""
-        self._synchronize()
+        self._shared.before_step(self._persistables)
+        if self._partitioned != self._shared.version:
+            self._partition_program()
         values = [dict(feed) for feed in feeds]
         for stage in self._partition.stages:
             fetched = [name for name in names if self._partition.last(name) is stage]
@@ -131,7 +125,7 @@ class DataParallel:
         sparse = {name for name in outputs if self._is_sparse(name) and name in stage.outputs}
         names = tuple(part for name in outputs for part in (parts(name) if name in sparse else (name,)))
         is_first = stage is self._partition.stages[0]
-        count = 1 if stage.once and not self.replicated else len(values)
+        count = 1 if stage.once and self._shared.group is None else len(values)
 
         def run(place: int) -> list[Any]:
             have = values[place]
@@ -161,9 +155,13 @@ class DataParallel:
 
     def _all_reduce(self, names: Sequence[str], values: list[Values]) -> None:
         """Replace gradients at all places by their sums over the places."""
+        dense = [name for name in names if not self._is_sparse(name)]
+        if self._shared.group is not None:
+            self._shared.group.all_reduce([[place[name].array for name in dense] for place in values])
+            names = [name for name in names if name not in dense]
         for name in names:
             gradients = [place[name] for place in values]
-            total = _sum_of_rows(gradients) if self._is_sparse(name) else _sum(gradients)
+            total = _sum(gradients) if name in dense else _sum_of_rows(gradients)
             for place in values:
                 place[name] = total
 
@@ -203,15 +201,24 @@ class DataParallel:
         return feeds
 
     def _set(self, name: str, feeds: Sequence[Values]) -> None:
-        """Set a persistable variable that is fed, in the scope, or in that of each place if the values differ."""
-        values = [feed.pop(name) for feed in feeds]
-        if all(same_elements(value, values[0]) for value in values[1:]):
-            values = values[:1]
-        elif self._sequential:
-            raise differing_feeds(name)
-        else:
+        """Set a persistable variable that is fed, in the scope, or in that of each place if the values differ.
+
+        GPUs take it from the feeds, where it stays.
+        """
+        values = [feed[name] for feed in feeds]
+        is_same = all(_same_elements(value, values[0]) for value in values[1:])
+        if not is_same and (self._sequential or self._shared.group is not None):
+            raise EnforceNotMet(
+                f"persistable variable {name!r} was fed with different values for different devices, which share it: "
+                "feed one value, with fewer rows than there are devices, or make it not persistable"
+            )
+        if self._shared.group is not None:
+            return
+        for feed in feeds:
+            del feed[name]
+        if not is_same:
             self._shared.make_local([name], [name])
-        self._shared.set(name, values)
+        self._shared.set(name, values[:1] if is_same else values)
 
 
 def _without_readers(program: Program) -> Program:
@@ -243,15 +250,8 @@ def _as_tensor(value: Any) -> Any:
     return LoDTensor.wrap(as_dense(value)) if isinstance(value, SelectedRows) else value
 
 
-def same_elements(one: LoDTensor, other: LoDTensor) -> bool:
+def _same_elements(one: LoDTensor, other: LoDTensor) -> bool:
     return one is other or np.array_equal(to_host(one.array), to_host(other.array))
-
-
-def differing_feeds(name: str) -> EnforceNotMet:
-    return EnforceNotMet(
-        f"persistable variable {name!r} was fed with different values for different devices, which share it: feed one "
-        "value, with fewer rows than there are devices, or make it not persistable"
-    )
 
 
 class PlaceScopes:
@@ -262,7 +262,14 @@ class PlaceScopes:
     written into the scope between steps (`set`, a file, a startup program, a run on one place) is copied to all places.
     """
 
+    devices: tuple[CudaDevice | None, ...]
+    """Where each place computes; None: on the host."""
+
+    group: Group | None = None
+    """What sums the gradients of GPUs."""
+
     def __init__(self, scope: Scope, count: int) -> None:
+        self.devices = (None,) * count
         self.scope = scope
         self.scopes = [scope, *(Scope(scope) for _ in range(count - 1))]
         self.varying: set[str] = set()
@@ -295,8 +302,11 @@ class PlaceScopes:
                 self._copy_from_first(name)
             self._stamps[name] = _stamp(self._value(name))
 
-    def before_step(self) -> None:
-        """Copy to all places the local variables that were written into the scope since `after_step`."""
+    def before_step(self, names: Iterable[str]) -> None:
+        """Copy to all places the local variables that were written into the scope since `after_step`.
+
+        `names`: the persistable variables of the program.
+        """
         for name, stamp in self._stamps.items():
             if _stamp(self._value(name)) != stamp:
                 self._copy_from_first(name)
@@ -334,40 +344,42 @@ def _stamp(value: Any) -> Any:
     return value
 
 
-_copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
+class GpuScopes(PlaceScopes):
+    """The first GPU's scope is the given one, the others are its children with copies of all variables.
 
-
-class Copies:
-    """Copies of the variables of a scope on several GPUs; those of the first GPU are in the scope itself.
-
-    Programs with the same scope share its copies, so each sees on all GPUs what the other trains.
+    The copies of the parameters stay equal because all get the same update. A variable that is written into the scope
+    between steps (loading, `set`) is copied to all GPUs before the next one.
     """
 
     def __init__(self, scope: Scope, devices: Sequence[CudaDevice]) -> None:
-        self.group = Group(devices)
-        self.kids = [Scope(scope) for _ in devices[1:]]
+        super().__init__(scope, len(devices))
+        self.devices, self.group = tuple(devices), Group(devices)
         self._cell = scope._cell
         self._writes = scope._cell.writes
         self._sources: dict[str, Any] = {}  # the array that was copied last, by name
         self._stale: set[str] = set()  # names whose arrays may have been overwritten since
 
-    def before_step(self, scope: Scope, names: Sequence[str]) -> None:
+    def make_local(self, names: Iterable[str], varying: Iterable[str] = ()) -> None:
+        """Do nothing: each GPU has its own variables."""
+
+    def before_step(self, names: Iterable[str]) -> None:
         """Copy those of `names` that are new, and those that may have been written since `after_step`."""
+        group = self.group
+        assert group is not None
         if self._writes != self._cell.writes:
             self._stale.update(self._sources)
         changed = []
         for name in names:
-            found = scope.find_var(name)
-            tensor = found.get() if found is not None else None
+            tensor = self._value(name)
             if not isinstance(tensor, LoDTensor) or tensor.array is None:
                 continue
-            array = tensor.on(self.group.devices[0])
+            array = tensor.on(group.devices[0])
             if name in self._stale or self._sources.get(name) is not array:
                 changed.append((name, array))
         targets: list[list[Any]] = [[array for _, array in changed]]
-        for device, kid in zip(self.group.devices[1:], self.kids, strict=True):
-            targets.append([self._memory(device, kid, name, array) for name, array in changed])
-        self.group.broadcast(targets)
+        for device, scope in zip(group.devices[1:], self.scopes[1:], strict=True):
+            targets.append([self._memory(device, scope, name, array) for name, array in changed])
+        group.broadcast(targets)
         self._sources.update(changed)
         self._stale.difference_update(name for name, _ in changed)
 
@@ -375,77 +387,25 @@ class Copies:
         """Note that all writes so far were the same on all GPUs."""
         self._writes = self._cell.writes
 
-    def _memory(self, device: CudaDevice, kid: Scope, name: str, array: Any) -> Any:
+    def _memory(self, device: CudaDevice, scope: Scope, name: str, array: Any) -> Any:
         """Memory for a copy of `array` on `device`: that of the last copy if it fits."""
-        tensor = kid.var(name).get_tensor()
+        tensor = scope.var(name).get_tensor()
         mine = tensor.array
         if mine is None or mine.shape != array.shape or mine.dtype != array.dtype:
             tensor.replace(device.empty(array.shape, array.dtype))
         return tensor.on(device)
 
 
-def copies(scope: Scope, devices: Sequence[CudaDevice]) -> Copies:
-    """The copies of `scope` on these GPUs; always the same object."""
-    by_devices = _copies.setdefault(scope, {})
+_gpu_scopes: WeakKeyDictionary[Scope, dict[tuple[int, ...], GpuScopes]] = WeakKeyDictionary()
+
+
+def scopes_of(scope: Scope, places: Sequence[Place]) -> PlaceScopes:
+    """Scopes for places: new ones of the host, or for GPUs always the same, so that all programs share the copies."""
+    devices = [device for device in map(device_at, places) if device is not None]
+    if len(devices) < len(places):
+        return PlaceScopes(scope, len(places))
+    by_devices = _gpu_scopes.setdefault(scope, {})
     key = tuple(device.number for device in devices)
-    found = by_devices.get(key)
-    if found is None:
-        found = by_devices[key] = Copies(scope, devices)
-    return found
-
-
-class Replicas(DataParallel):
-    """A program on several GPUs at once; see `DataParallel`.
-
-    The copies of the parameters stay equal because all get the same update. A variable that is written into the scope
-    between steps (loading, `set`) is copied to all GPUs before the next one. NCCL sums gradients where it can be used.
-    """
-
-    devices: tuple[CudaDevice, ...]  # type: ignore[assignment]
-    replicated = True
-
-    def __init__(
-        self, program: Program, gpus: Sequence[CudaDevice], shared: PlaceScopes, average: bool
-    ) -> None:
-        self._gpus = tuple(gpus)
-        super().__init__(program, [gpu.place for gpu in gpus], shared, average)
-        self.devices = self._gpus
-        self._persistables = sorted(
-            name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
-        )
-
-    def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
-        results = super().run(feed, fetch_list, return_numpy, return_merged)
-        self._copies.after_step()
-        if results and return_numpy:
-            for device in self.devices:
-                faults.raise_pending(device)
-        return results
-
-    def _make_scopes(self) -> list[Scope]:
-        self._copies = copies(self.scope, self._gpus)
-        return [self.scope, *self._copies.kids]
-
-    def _synchronize(self) -> None:
-        self._copies.before_step(self.scope, self._persistables)
-
-    def _set(self, name: str, feeds: Sequence[Values]) -> None:
-        """Leave a persistable variable in the feeds, from where each GPU takes it; raises if the values differ."""
-        if not all(same_elements(feed[name], feeds[0][name]) for feed in feeds[1:]):
-            raise differing_feeds(name)
-
-    def _all_reduce(self, names: Sequence[str], values: list[Values]) -> None:
-        dense = [name for name in names if not self._is_sparse(name)]
-        super()._all_reduce([name for name in names if name not in dense], values)
-        self._copies.group.all_reduce([[place[name].array for name in dense] for place in values])
-
-
-def parallel(
-    program: Program, places: Sequence[Place], shared: PlaceScopes, average: bool, reduce: bool
-) -> DataParallel:
-    """A runner of `program`: `Replicas` if all places are GPUs, else `DataParallel` on the host."""
-    devices = [device_at(place) for place in places]
-    gpus = [device for device in devices if device is not None]
-    if len(gpus) < len(devices):
-        return DataParallel(program, places, shared, average, reduce)
-    return Replicas(program, gpus, shared, average)
+    if key not in by_devices:
+        by_devices[key] = GpuScopes(scope, devices)
+    return by_devices[key]
