@@ -5,7 +5,6 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.executor.cpu.optimize import PASSES
 
 ONE = [
     layers.relu,
@@ -137,8 +136,5 @@ def test_chains_with_too_many_results_are_not_fused():
 def test_unknown_passes_are_errors(monkeypatch):
     monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "chains,nothing")
     x = fluid.data("x", [None, 4])
-    with pytest.raises(
-        ValueError,
-        match=f"may name {', '.join(PASSES)}, got nothing",
-    ):
+    with pytest.raises(ValueError, match="may name dead_code, .*chains, .*, got nothing"):
         fluid.Executor().run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[layers.relu(x)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -51,14 +51,26 @@ def _run_passes(
     instructions: list[Instruction],
     needed: Sequence[str],
 ) -> list[Instruction]:
+    """Run the passes but for those that the user leaves out; raises ValueError if one of these does not exist."""
     layout = ChannelBlocks(code.meta, lambda name: not code.isolated and code.is_temporary(name))
-    made: dict[str, Pass] = {
+    passes: dict[str, Pass] = {
+        "dead_code": _eliminate_dead_code,
+        "copy_propagation": propagate_copies,
+        "common_subexpressions": eliminate_common_subexpressions,
+        "attention": fuse_attention,
+        "epilogues": _fuse_epilogues,
         "channel_blocks": layout,
+        "chains": join_chains,
+        "updates": _fuse_updates,
         "packing": lambda instructions, uses: pack(instructions),
     }
-    for name, each in enabled(made).items():
+    left_out = flags.passes_left_out()
+    if extra := left_out - passes.keys():
+        names = ", ".join(passes), ", ".join(sorted(extra))
+        raise ValueError("FLUIDLITE_WITHOUT_PASSES may name {}, got {}".format(*names))
+    for name in [name for name in passes if name not in left_out]:
         before = instructions
-        instructions = apply_passes(before, needed, [each], code.aliases)
+        instructions = apply_passes(before, needed, [passes[name]], code.aliases)
         saved = len(before) - len(instructions)
         if not saved:
             saved = sum([a.action is not b.action for a, b in zip(before, instructions, strict=True)])
@@ -101,6 +113,9 @@ def _with_epilogue(match: Match) -> list[Replacement]:
     return [] if action is None else [Replacement([*match.found.values()], action)]
 
 
+_fuse_epilogues = fuse_matches(_EPILOGUE, _with_epilogue)
+
+
 def _update_key(each: Instruction) -> Any:
     """The kind of a parameter's update, with its rate and constants; None for other instructions."""
     if not each.ops[0].attrs.get("op_role", 0) & OpRole.Optimize or not isinstance(each.action, Call):
@@ -113,6 +128,9 @@ def _multi_tensor_update(parts: list[Instruction]) -> list[Instruction]:
     return [joined(parts, optim.joined([part.action for part in parts]))]
 
 
+_fuse_updates = fuse_alike(_update_key, _multi_tensor_update)
+
+
 def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     """The instructions without calls, of operators with several calls, whose results are not read.
 
@@ -123,30 +141,3 @@ def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[In
         for each in instructions
         if each.view is not None or not isinstance(each.action, Call) or any(map(uses.is_used, each.writes))
     ]
-
-
-PASSES: dict[str, Pass | None] = {
-    "dead_code": _eliminate_dead_code,
-    "copy_propagation": propagate_copies,
-    "common_subexpressions": eliminate_common_subexpressions,
-    "attention": fuse_attention,
-    "epilogues": fuse_matches(_EPILOGUE, _with_epilogue),
-    "channel_blocks": None,
-    "chains": join_chains,
-    "updates": fuse_alike(_update_key, _multi_tensor_update),
-    "packing": None,
-}
-"""The passes by name, in order; None for those that are made for each plan: the layout of images, prepacked weights."""
-
-
-def enabled(of_plan: Mapping[str, Pass]) -> dict[str, Pass]:
-    """The passes by name, in order, without those that the user leaves out. `of_plan`: those made for a plan.
-
-    Raises ValueError if the user disables a pass that does not exist.
-    """
-    out = flags.passes_left_out()
-    if extra := out.difference(PASSES):
-        raise ValueError(
-            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(PASSES)}, got {', '.join(sorted(extra))}"
-        )
-    return {name: each or of_plan[name] for name, each in PASSES.items() if name not in out}

@@ -47,14 +47,15 @@ class _Run(ElementwiseRun):
     def call(self, parts: list[Part], results: list[str]) -> Launch | None:
         if sum(any(step.kernel != _SAME for step in part.steps) for part in parts) < 2:
             return None
-        values: dict[
-            Operand, Operand | int
-        ] = {}  # of names: the number of the step that makes it, or an input
+        made = {name for part in parts for name in part.made}
+        if len({name for part in parts for name in part.read} - made) + len(results) > chains.MOST_ARRAYS:
+            return None
+        # Of each name that is made the number of its step, or the input that it is.
+        values: dict[Operand, Operand | int] = {}
         steps: list[tuple[Step, list[Operand | int]]] = []
         for step in (step for part in parts for step in part.steps):
             operands = [values.get(one, one) for one in step.operands]
-            (made,) = step.made
-            values[made] = operands[0] if step.kernel == _SAME else len(steps)
+            values[step.made[0]] = operands[0] if step.kernel == _SAME else len(steps)
             if step.kernel != _SAME:
                 steps.append((step, operands))
         read = [one for _, operands in steps for one in operands]
