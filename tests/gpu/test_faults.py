@@ -63,7 +63,7 @@ def test_memory_that_only_garbage_holds_is_used_again() -> None:
         net, host = Net(GPU), Net(CPU)
         gc.disable()
         try:
-            ring: list[object] = [devices.device(0).put(np.zeros(3 << 18, "uint8"))]
+            ring: list[object] = [devices.device(0).put(np.zeros(6 << 18, "uint8"))]
             ring.append(ring)
             del ring
             batch = batches(1, 2_500)[0]
