@@ -1,11 +1,12 @@
 """What CuPy has: the names and parameters that `record_api.py` found in two versions."""
 
+import gzip
 import inspect
 import json
 from pathlib import Path
 from typing import Any
 
-API: dict[str, Any] = json.loads(Path(__file__).with_name("cupy_api.json").read_text())
+API: dict[str, Any] = json.loads(gzip.decompress(Path(__file__).with_name("cupy_api.json.gz").read_bytes()))
 
 
 def signature(parameters: list[list[Any]] | None) -> inspect.Signature | None:

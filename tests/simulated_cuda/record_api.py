@@ -2,10 +2,11 @@
 
     python -I tests/simulated_cuda/record_api.py PYTHON_WITH_CUPY_13 PYTHON_WITH_CUPY_14
 
-writes `cupy_api.json` beside this file. Neither installation needs a GPU: CuPy is only imported and looked at. The
+writes `cupy_api.json.gz` beside this file. Neither installation needs a GPU: CuPy is only imported and looked at. The
 simulated CuPy offers what is in this file and nothing else.
 """
 
+import gzip
 import inspect
 import json
 import re
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-API = Path(__file__).with_name("cupy_api.json")
+API = Path(__file__).with_name("cupy_api.json.gz")
 METHODS = ("at", "reduce", "accumulate", "reduceat", "outer")
 
 
@@ -30,7 +31,7 @@ def main(interpreters: list[str]) -> None:
     for part in found[0]:
         if part != "version":
             common[part] = shared([each[part] for each in found])
-    API.write_text(json.dumps(common, indent=0, sort_keys=True) + "\n")
+    API.write_bytes(gzip.compress(json.dumps(common, sort_keys=True).encode() + b"\n", mtime=0))
 
 
 def shared(parts: list[Any]) -> Any:
