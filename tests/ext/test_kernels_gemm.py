@@ -61,12 +61,13 @@ def stored(matrix: np.ndarray, transposed: int) -> np.ndarray:
 @pytest.mark.parametrize("m, n, k", SIZES)
 def test_products(m, n, k, kind, target):
     a, b, c = draw(m, k, kind=kind), draw(k, n, kind=kind, seed=1), draw(m, n, kind=kind, seed=2)
+    product = a.astype(np.float64) @ b
     for ta, tb in TRANSPOSES:
         for alpha, beta in ((1.0, 0.0), (0.5, 0.0), (1.0, 1.0), (-2.0, 0.5)):
             out = c.copy() if beta else np.full_like(c, np.nan)
             operands = [stored(a, ta), stored(b, tb), out, None]
             kernels.call(f"gemm.{kind}", operands, [m, n, k, ta, tb], [alpha, beta], target=target)
-            near(out, alpha * (a.astype(np.float64) @ b) + beta * c, kind, 3 + k / 4)
+            near(out, alpha * product + beta * c, kind, 3 + k / 4)
 
 
 @each_target
@@ -74,11 +75,12 @@ def test_products(m, n, k, kind, target):
 @pytest.mark.parametrize("m, n, k", LARGE)
 def test_large_products(m, n, k, kind, target):
     a, b, c = draw(m, k, kind=kind), draw(k, n, kind=kind, seed=1), draw(m, n, kind=kind, seed=2)
+    product = a.astype(np.float64) @ b
     for ta, tb in TRANSPOSES:
         out = c.copy()
         operands = [stored(a, ta), stored(b, tb), out, None]
         kernels.call(f"gemm.{kind}", operands, [m, n, k, ta, tb], [-2.0, 0.5], target=target)
-        near(out, -2 * (a.astype(np.float64) @ b) + 0.5 * c, kind, 3 + k / 4)
+        near(out, -2 * product + 0.5 * c, kind, 3 + k / 4)
 
 
 @each_target

@@ -38,8 +38,8 @@ def program(build, **options):
     return main, startup, loss, found[0]
 
 
-def values(main, startup, fetch, taken, x=X):
-    scope = fluid.Scope()
+def values(main, startup, fetch, taken, x=X, scope=None):
+    scope = scope or fluid.Scope()
     EXE.run(startup, scope=scope)
     return EXE.run(main, feed={"x": x, "p": np.array([taken])}, fetch_list=fetch, scope=scope)
 
@@ -264,13 +264,15 @@ REPLACING = [
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("build", REPLACING)
 def test_each_value_has_its_own_gradient(build, taken, name):
-    main, startup, loss, gradient = program(build)
-    numeric = []
+    (main, startup, loss, gradient), scope = program(build), fluid.Scope()
+
+    def at(x):
+        return values(main, startup, [loss, gradient], taken, x, scope)
+
     with engine(name):
-        (found,) = values(main, startup, [gradient], taken)
-        for step in np.eye(2) * 1e-6:
-            ends = [values(main, startup, [loss], taken, X + sign * step)[0].item() for sign in (1, -1)]
-            numeric.append((ends[0] - ends[1]) / 2e-6)
+        found = at(X)[1]
+        ends = [[at(X + sign * step)[0].item() for sign in (1, -1)] for step in np.eye(2) * 1e-6]
+    numeric = [(above - below) / 2e-6 for above, below in ends]
     np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-8)
 
 
