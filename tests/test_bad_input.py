@@ -101,32 +101,21 @@ WRONG_FEEDS = {
     "missing": ({"x": X}, fluid.core.EnforceNotMet, ["'y'", "not fed", "['x']", HERE]),
     "none": ({}, fluid.core.EnforceNotMet, ["'x'", "not fed", "none", HERE]),
     "misspelt": ({"x": X, "yy": Y}, fluid.core.EnforceNotMet, ["'y'", "did you mean it by 'yy'", HERE]),
-    "dtype": (
-        {"x": X.astype("float64"), "y": Y},
-        ValueError,
-        ["'x'", "'float32'", "'float64'", ".astype('float32')"],
-    ),
-    "rank": (
-        {"x": X.reshape(2, 2, 2), "y": Y},
-        ValueError,
-        ["'x'", "dimensions = 2", "[None, 4]", "[2, 2, 2]"],
-    ),
-    "fixed dimension": (
-        {"x": np.ones((2, 5), "float32"), "y": Y},
-        ValueError,
-        ["'x'", "[None, 4]", "[2, 5]"],
-    ),
-    "batch sizes": (
-        {"x": X, "y": np.zeros((3, 1), "int64")},
-        fluid.core.EnforceNotMet,
-        ["Label=y[3, 1]", "[2, 1]", HERE],
-    ),
+    "dtype": ({"x": X.astype("float64"), "y": Y}, ValueError,
+        ["'x'", "'float32'", "'float64'", ".astype('float32')"]),
+    "rank": ({"x": X.reshape(2, 2, 2), "y": Y}, ValueError,
+        ["'x'", "dimensions = 2", "[None, 4]", "[2, 2, 2]"]),
+    "fixed dimension": ({"x": np.ones((2, 5), "float32"), "y": Y}, ValueError,
+        ["'x'", "[None, 4]", "[2, 5]"]),
+    "batch sizes": ({"x": X, "y": np.zeros((3, 1), "int64")}, fluid.core.EnforceNotMet,
+        ["Label=y[3, 1]", "[2, 1]", HERE]),
     "list": ({"x": [[1, 2, 3, 4], [1]], "y": Y}, RuntimeError, ["'x'", "np.array", "create_lod_tensor"]),
     "ragged": ({"x": ((1, 2), (1,)), "y": Y}, ValueError, ["'x'", "tuple", "inhomogeneous"]),
     "text": ({"x": "a", "y": Y}, ValueError, ["'x'", "could not convert", "'a'"]),
-    "object": ({"x": None, "y": Y}, fluid.core.EnforceNotMet, ["'x'", "NoneType", "an array or a LoDTensor"]),
+    "object": ({"x": None, "y": Y}, fluid.core.EnforceNotMet,
+        ["'x'", "NoneType", "an array or a LoDTensor"]),
     "list of feeds": ([{"x": X, "y": Y}] * 2, TypeError, ["2 devices", "CompiledProgram"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("warm", [False, True])

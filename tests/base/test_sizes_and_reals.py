@@ -11,24 +11,9 @@ from fluidlite.base.sizes import ShapeEnv, SymFloat, SymInt, always_equal, curre
 from fluidlite.executor.cpu.registers import Registers
 
 STEPS = (
-    "+",
-    "-",
-    "*",
-    "//",
-    "%",
-    "min",
-    "max",
-    "if ==",
-    "if <",
-    "if <=",
-    "if !=",
-    "+c",
-    "*c",
-    "//c",
-    "%c",
-    "/",
-    "*f",
-)
+    "+", "-", "*", "//", "%", "min", "max", "if ==", "if <", "if <=", "if !=", "+c", "*c", "//c", "%c",
+    "/", "*f",
+)  # fmt: skip
 steps = st.lists(
     st.tuples(st.sampled_from(STEPS), st.integers(0, 30), st.integers(0, 30), st.integers(-4, 70)),
     max_size=14,

@@ -9,16 +9,10 @@ from fluidlite import require_version
 @pytest.mark.parametrize(
     "bounds",
     [
-        ("1.8",),
-        ("1.8.5.0",),
-        ("1",),
-        ("1.8.4.1",),
-        ("1.8", "2.0"),
-        ("1.8.5", "1.8.5"),
-        ("1.8", "1.8.5.1"),
-        ("0.0.0",),
+        ("1.8",), ("1.8.5.0",), ("1",), ("1.8.4.1",), ("1.8", "2.0"), ("1.8.5", "1.8.5"),
+        ("1.8", "1.8.5.1"), ("0.0.0",),
     ],
-)
+)  # fmt: skip
 def test_accepted(bounds):
     assert require_version(*bounds) is None
     assert fluidlite.framework.require_version is require_version

@@ -155,20 +155,12 @@ def test_members_are_never_unpacked_by_name(fresh, monkeypatch):
         ("wmt16", lambda m: m.train(5, 5, "fr"), ValueError, "'en' .* or 'de'"),
         ("wmt16", lambda m: m.get_dict("fr", 5), ValueError, "got 'fr'"),
         ("mq2007", lambda m: m.train(format="rows"), ValueError, "format must be one of plain_txt"),
-        (
-            "wmt14",
-            lambda m: list(m.reader_creator("/nowhere", "train/train", 5)()),
-            FileNotFoundError,
-            "nowhere",
-        ),
-        (
-            "wmt14",
-            lambda m: list(m.reader_creator(m._download(), "no/such", 5)()),
-            FormatError,
-            "no member no/such",
-        ),
+        ("wmt14", lambda m: list(m.reader_creator("/nowhere", "train/train", 5)()), FileNotFoundError,
+         "nowhere"),
+        ("wmt14", lambda m: list(m.reader_creator(m._download(), "no/such", 5)()), FormatError,
+         "no member no/such"),
     ],
-)
+)  # fmt: skip
 def test_errors(name, call, error, message, at_hand):
     at_hand(name)
     refuses(lambda: call(dataset(name)), error, message)

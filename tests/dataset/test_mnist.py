@@ -56,13 +56,8 @@ def test_every_pixel_value_is_paddles(tmp_path):
     assert image.tobytes() == expected.tobytes()
     # Bit patterns that real Paddle 1.8.5 gave for these pixel values.
     recorded = {
-        0: 3212836864,
-        1: 3212705278,
-        3: 3212442106,
-        100: 3193756892,
-        127: 3145760896,
-        254: 1065221630,
-    }
+        0: 3212836864, 1: 3212705278, 3: 3212442106, 100: 3193756892, 127: 3145760896, 254: 1065221630,
+    }  # fmt: skip
     assert {value: int(image[value : value + 1].view(np.uint32)[0]) for value in recorded} == recorded
 
 

@@ -82,22 +82,16 @@ CASES = {
     "mnist.xz": (lambda: packed("xz"), of_mnist),
     "mnist.bz2": (lambda: packed("bz2"), of_mnist),
     "housing.gz": (lambda: packed("gz"), uci_housing.load_data),
-    "cifar.tar.gz": (
-        lambda: tar_of_zeros(tarfile.REGTYPE),
-        lambda path: cifar.reader_creator(path, "data_batch"),
-    ),
-    "a long name.tar.gz": (
-        lambda: tar_of_zeros(tarfile.GNUTYPE_LONGNAME),
-        lambda path: cifar.reader_creator(path, "data_batch"),
-    ),
+    "cifar.tar.gz": (lambda: tar_of_zeros(tarfile.REGTYPE),
+        lambda path: cifar.reader_creator(path, "data_batch")),
+    "a long name.tar.gz": (lambda: tar_of_zeros(tarfile.GNUTYPE_LONGNAME),
+        lambda path: cifar.reader_creator(path, "data_batch")),
     "sparse.tar": (sparse_tar, lambda path: cifar.reader_creator(path, "data_batch")),
     "movies.zip": (zip_of_zeros, lambda path: reading.zip_members(path)),
     "one of the movies.zip": (zip_of_zeros, lambda path: reading.zip_member(path, "ml-1m/users.dat")),
-    "model.tar.gz": (
-        lambda: tar_of_zeros(tarfile.REGTYPE),
-        lambda path: reading.unpack(path, str(path) + ".unpacked"),
-    ),
-}
+    "model.tar.gz": (lambda: tar_of_zeros(tarfile.REGTYPE),
+        lambda path: reading.unpack(path, str(path) + ".unpacked")),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -25,14 +25,8 @@ from .ranks import HERE, environment
 def launched(*words, servers=2, workers=2, options=()):
     endpoints = ",".join(f"127.0.0.1:{free_port()}" for _ in range(servers))
     command = [
-        sys.executable,
-        "-m",
-        "fluidlite",
-        "-m",
-        "paddle.distributed.launch_ps",
-        "--endpoints",
-        endpoints,
-    ]
+        sys.executable, "-m", "fluidlite", "-m", "paddle.distributed.launch_ps", "--endpoints", endpoints,
+    ]  # fmt: skip
     command += ["--worker_num", str(workers), *options, "served.py", *map(str, words)]
     return subprocess.run(
         command, env=environment(), capture_output=True, text=True, timeout=120, check=False, cwd=HERE

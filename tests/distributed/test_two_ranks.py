@@ -31,19 +31,11 @@ X = [np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3) + 1]
 @pytest.mark.parametrize(
     "what, expected",
     {
-        "sum": X[0] + X[1],
-        "prod": X[0] * X[1],
-        "max": X[1],
-        "min": X[0],
-        "half": [4.5, 6.0],
-        "truth": [True, False, True],
-        "number": 5,
-        "strided": (X[0] + X[1]).T,
-        "empty": [0, 3],
-        "broadcast": X[1],
-        "ragged": [[1, 1], [1, 1]],
+        "sum": X[0] + X[1], "prod": X[0] * X[1], "max": X[1], "min": X[0], "half": [4.5, 6.0],
+        "truth": [True, False, True], "number": 5, "strided": (X[0] + X[1]).T, "empty": [0, 3],
+        "broadcast": X[1], "ragged": [[1, 1], [1, 1]],
     }.items(),
-)
+)  # fmt: skip
 def test_what_both_get(found, what, expected):
     for got in found[what]:
         np.testing.assert_array_equal(got, expected)

@@ -123,14 +123,10 @@ def traced(value: float, n: int) -> np.ndarray:
 
 
 CASES: dict[str, tuple[Compute, float]] = {
-    "operator": (relu, 2.0),
-    "view": (view, 2.0),
-    "two results": (two_results, 2.0),
-    "in place": (in_place, 3.0),
-    "gradient": (gradient, 4.0),
-    "update": (updated, 1.0),
+    "operator": (relu, 2.0), "view": (view, 2.0), "two results": (two_results, 2.0),
+    "in place": (in_place, 3.0), "gradient": (gradient, 4.0), "update": (updated, 1.0),
     "traced function": (traced, 6.0),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("size", [LARGE, LARGER])

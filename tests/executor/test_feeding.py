@@ -43,20 +43,12 @@ def twice(x):
 @pytest.mark.parametrize(
     ("declared", "fed", "accepted"),
     [
-        ((3, 1), (3,), True),
-        ((3, 1), (1,), False),
-        ((None, 1), (6,), True),
-        ((None, 2, 2), (2, 2), True),
-        ((None, 10, 10), (10, 10), True),
-        ((None, 2, 2), (5, 4), False),
-        ((None, 3, 4), (3, 4), False),
-        ((None, 3, 4), (9, 3), True),
-        ((4, 3), (4,), True),
-        ((4, 3), (5,), False),
-        ((None, 3), (2, 3, 1), False),
-        ((None,), (2, 3), False),
+        ((3, 1), (3,), True), ((3, 1), (1,), False), ((None, 1), (6,), True), ((None, 2, 2), (2, 2), True),
+        ((None, 10, 10), (10, 10), True), ((None, 2, 2), (5, 4), False), ((None, 3, 4), (3, 4), False),
+        ((None, 3, 4), (9, 3), True), ((4, 3), (4,), True), ((4, 3), (5,), False),
+        ((None, 3), (2, 3, 1), False), ((None,), (2, 3), False),
     ],
-)
+)  # fmt: skip
 def test_data_takes_fewer_dimensions_but_no_other_sizes(declared, fed, accepted):
     value = np.ones(fed, "float32")
     if accepted:
@@ -309,25 +301,15 @@ SAMPLED = {"neg_samples_num_list": [0, 0], "layer_offset_lod": [0, 2, 4], "outpu
     [
         ("expand", {"X": np.ones((1, 2), "float32"), "ExpandTimes": TWICE}, {}, "Out", [[1, 1]] * 2),
         ("flatten", {"X": np.array([[[3], [4]]])}, {"axis": 1}, "Out", [[3, 4]]),
-        (
-            "cvm",
-            {"X": np.array([[1, 2, 7]], "float32"), "CVM": np.ones((1, 2))},
-            {"use_cvm": False},
-            "Y",
-            [[7]],
-        ),
+        ("cvm", {"X": np.array([[1, 2, 7]], "float32"), "CVM": np.ones((1, 2))}, {"use_cvm": False}, "Y",
+         [[7]]),
         ("equal_reduce", {"X": np.arange(3), "Y": np.arange(3)}, {"axis": 0}, "Out", True),
-        (
-            "crop",
-            {"X": np.arange(4, dtype="float32"), "Y": np.ones(2, bool)},
-            {"offsets": [1]},
-            "Out",
-            [1, 2],
-        ),
+        ("crop", {"X": np.arange(4, dtype="float32"), "Y": np.ones(2, bool)}, {"offsets": [1]}, "Out",
+         [1, 2]),
         ("tdm_sampler", {"X": np.array([[1], [2]], "int32"), **TREE}, SAMPLED, "Out", [[1, 3], [2, 4]]),
         ("tdm_sampler", {"X": np.array([[1], [2]]), **TREE}, SAMPLED, "Out", [[1, 3], [2, 4]]),
     ],
-)
+)  # fmt: skip
 def test_operators_compute_on_what_is_fed(op, inputs, attrs, out, want):
     """Everything is declared float32."""
     main = fluid.Program()

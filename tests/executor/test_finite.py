@@ -57,21 +57,16 @@ def held(scope, name):
 @pytest.mark.parametrize(
     "build, x, where",
     [
-        (
-            layers.log,
-            [[-1, 2, 3]],
-            r"\[op=log\] \[tensor=log_0.tmp_0\] find nan or inf: of 3 elements 1 are NaN",
-        ),
+        (layers.log, [[-1, 2, 3]],
+         r"\[op=log\] \[tensor=log_0.tmp_0\] find nan or inf: of 3 elements 1 are NaN"),
         (layers.log, [[0, 2, 0]], r"\[op=log\] .* 0 are NaN and 2 infinite"),
-        (
-            lambda x: layers.mean(layers.scale(x, 2.0)),
-            [[np.nan, 2, 3]],
-            r"\[op=scale\] \[tensor=scale_0.tmp_0\]",
-        ),
-        (lambda x: layers.reshape(x, [3]), [[1, np.inf, 3]], r"\[op=reshape2\] \[tensor=reshape2_0.tmp_0\]"),
+        (lambda x: layers.mean(layers.scale(x, 2.0)), [[np.nan, 2, 3]],
+         r"\[op=scale\] \[tensor=scale_0.tmp_0\]"),
+        (lambda x: layers.reshape(x, [3]), [[1, np.inf, 3]],
+         r"\[op=reshape2\] \[tensor=reshape2_0.tmp_0\]"),
         (lambda x: x / x, [[1, 0, 3]], r"\[op=elementwise_div\]"),
     ],
-)
+)  # fmt: skip
 def test_the_operator_and_its_variable_are_named(build, x, where):
     main, _, out = program(build)
     refuses(lambda: run(main, out, x), EnforceNotMet, where)
@@ -263,35 +258,17 @@ NAMED = [
     (rows_of_a_table, [[1, 1, 2]], "sqrt_grad", "embedding_0.tmp_0@GRAD"),
     (a_table_of_large_steps, [[1, 1, 2]], "sgd", "table"),
     (found_rows, [[1, 2, 3]], "log", "log_0.tmp_0"),
-    (
-        lambda x: layers.cond(less(0, 1), lambda: x, lambda: x * 0.0),
-        [[np.inf, 1, 1]],
-        "assign",
-        "_generated_var_0",
-    ),
-    (
-        lambda x: layers.cond(
-            less(0, 1), lambda: x * 1.0, lambda: layers.log(layers.fill_constant([1, 3], "float32", -1.0))
-        ),
-        [[1, 1, 1]],
-        None,
-        None,
-    ),
-    (
-        lambda x: layers.batch_norm(x, moving_mean_name="mean", moving_variance_name="variance"),
-        [[1, np.inf, 2], [1, 1, 1]],
-        "batch_norm",
-        "mean",
-    ),
-    (
-        lambda x: layers.isfinite(layers.cast(layers.cast(x, "float16"), "float32")),
-        [[1e30, 1, 2]],
-        "cast",
-        "cast_0.tmp_0",
-    ),
+    (lambda x: layers.cond(less(0, 1), lambda: x, lambda: x * 0.0), [[np.inf, 1, 1]], "assign",
+     "_generated_var_0"),
+    (lambda x: layers.cond(less(0, 1), lambda: x * 1.0,
+     lambda: layers.log(layers.fill_constant([1, 3], "float32", -1.0))), [[1, 1, 1]], None, None),
+    (lambda x: layers.batch_norm(x, moving_mean_name="mean", moving_variance_name="variance"),
+     [[1, np.inf, 2], [1, 1, 1]], "batch_norm", "mean"),
+    (lambda x: layers.isfinite(layers.cast(layers.cast(x, "float16"), "float32")), [[1e30, 1, 2]], "cast",
+     "cast_0.tmp_0"),
     (lambda x: layers.assign(np.array([np.inf], "float32")), [[1, 1, 1]], "assign_value", "assign_0.tmp_0"),
     (lambda x: layers.isfinite(layers.Print(x)), [[1, np.inf, 2]], None, None),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("build, x, operator, variable", NAMED)

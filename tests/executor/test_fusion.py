@@ -33,12 +33,8 @@ def update(kind, name):
 
 def test_horizontal_fusion_is_at_the_last_member():
     chain = [
-        update("u", "a"),
-        instruction("f", "x", "y"),
-        update("v", "b"),
-        update("u", "c"),
-        update("u", "d"),
-    ]
+        update("u", "a"), instruction("f", "x", "y"), update("v", "b"), update("u", "c"), update("u", "d"),
+    ]  # fmt: skip
     found = apply_passes(chain, "abcdy", [FUSE])
     assert actions(found) == ["f", "v", "uuu"]
     assert found[-1].writes == ["a", "c", "d"]

@@ -104,14 +104,10 @@ def test_open_dimensions_come_from_the_first_sample() -> None:
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        ("abc", ValueError),
-        (np.array(["a"]), ValueError),
-        (None, TypeError),
-        ([None], TypeError),
-        ({"a": 1}, TypeError),
-        (1j, TypeError),
+        ("abc", ValueError), (np.array(["a"]), ValueError), (None, TypeError), ([None], TypeError),
+        ({"a": 1}, TypeError), (1j, TypeError),
     ],
-)
+)  # fmt: skip
 def test_items_that_are_no_numbers(value: object, error: type[Exception]) -> None:
     refuses(lambda: one(Y, value), error, "sample 0 of the batch, variable 'y': expected int64 numbers, got")
 

@@ -96,18 +96,12 @@ def out_of_blocks(images, block):
 @pytest.mark.parametrize(
     "n, c, size, filters, kernel, stride, groups",
     [
-        (3, 16, 11, 16, 3, 1, 1),
-        (4, 32, 9, 48, 3, 2, 1),
-        (33, 48, 16, 32, 1, 1, 1),
-        (2, 96, 6, 128, 3, 1, 1),
-        (2, 160, 4, 192, 1, 1, 1),
-        (2, 3, 12, 32, 7, 2, 1),
-        (2, 20, 9, 32, 3, 1, 1),
-        (3, 32, 10, 32, 3, 2, 32),
-        (2, 32, 7, 64, 3, 1, 4),
+        (3, 16, 11, 16, 3, 1, 1), (4, 32, 9, 48, 3, 2, 1), (33, 48, 16, 32, 1, 1, 1),
+        (2, 96, 6, 128, 3, 1, 1), (2, 160, 4, 192, 1, 1, 1), (2, 3, 12, 32, 7, 2, 1),
+        (2, 20, 9, 32, 3, 1, 1), (3, 32, 10, 32, 3, 2, 32), (2, 32, 7, 64, 3, 1, 4),
         (2, 512, 2, 512, 3, 1, 1),
     ],
-)
+)  # fmt: skip
 def test_images_in_blocks_of_channels(n, c, size, filters, kernel, stride, groups, block, which):
     """Either image of a convolution may be blocked, unless its channels are no multiple of the block."""
     of_input, of_output = which[0] and c % block == 0, which[1] and filters % block == 0

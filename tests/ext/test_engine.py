@@ -326,31 +326,22 @@ def test_calls_must_have_what_their_kernel_takes(case):
 
 
 SIZES = {
-    "elements": ("relu_grad.f32", [False, True, True, True], [3], [], [0, 12, 8, 12], "8 bytes as operand 2"),
-    "a product": ("gemm.f32", [True] * 3, [2, 3, 4, 0, 0], [1.0, 0.0], [32, 48, 20], "20 bytes .* needs 24"),
-    "labels": (
-        "cross_entropy.f32",
-        [True] * 3 + [False],
-        [2, 3, 0],
-        [],
-        [24, 8, 8, 0],
-        "8 bytes .* needs 16",
-    ),
+    "elements": ("relu_grad.f32", [False, True, True, True], [3], [], [0, 12, 8, 12],
+        "8 bytes as operand 2"),
+    "a product": ("gemm.f32", [True] * 3, [2, 3, 4, 0, 0], [1.0, 0.0], [32, 48, 20],
+        "20 bytes .* needs 24"),
+    "labels": ("cross_entropy.f32", [True] * 3 + [False], [2, 3, 0], [], [24, 8, 8, 0],
+        "8 bytes .* needs 16"),
     "a group": ("sgd.f64", [True] * 5, [2, 3], [], [8, 16, 16, 24, 16], "16 bytes as operand 4"),
-    "a cast": ("cast.f32.i64", [True] * 2, [3], [], [12, 12], "12 bytes as operand 1, of which it needs 24"),
+    "a cast": ("cast.f32.i64", [True] * 2, [3], [], [12, 12],
+        "12 bytes as operand 1, of which it needs 24"),
     "a slice": ("slice", [True] * 2, [4, 2, 5, 5, 1, 1, 3, 4], [], [100, 20], "20 bytes .* needs 24"),
     "parts": ("concat", [True] * 3, [2, 4, 8], [], [8, 16, 20], "20 bytes .* needs 24"),
     "times": ("expand", [True] * 2, [4, 1, 3, 2], [], [12, 20], "20 bytes .* needs 24"),
-    "strides": (
-        "gemm_batched.f32",
-        [True] * 3,
-        [1, 1, 1, 0, 0, 3, 1, 0, 1],
-        [1.0, 0.0],
-        [12, 4, 8],
-        "needs 12",
-    ),
+    "strides": ("gemm_batched.f32", [True] * 3, [1, 1, 1, 0, 0, 3, 1, 0, 1], [1.0, 0.0], [12, 4, 8],
+        "needs 12"),
     "2 ** 64": ("relu.f32", [True] * 2, [2**62], [], [4, 4], "needs 18446744073709551616"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", SIZES)

@@ -9,15 +9,9 @@ from .native import blank, draw, each_real, each_target, near
 
 # outer, heads, m, n, k, d: one block and several, ends of vectors and tiles, nothing
 SIZES = [
-    (2, 3, 5, 7, 4, 6),
-    (1, 1, 1, 1, 1, 1),
-    (1, 2, 130, 33, 8, 16),
-    (1, 1, 300, 40, 9, 5),
-    (2, 2, 3, 0, 4, 4),
-    (0, 2, 3, 3, 4, 4),
-    (2, 2, 0, 3, 4, 4),
-    (1, 2, 4, 3, 0, 2),
-]
+    (2, 3, 5, 7, 4, 6), (1, 1, 1, 1, 1, 1), (1, 2, 130, 33, 8, 16), (1, 1, 300, 40, 9, 5),
+    (2, 2, 3, 0, 4, 4), (0, 2, 3, 3, 4, 4), (2, 2, 0, 3, 4, 4), (1, 2, 4, 3, 0, 2),
+]  # fmt: skip
 LARGE = (1, 2, 200, 1500, 64, 64)
 ALPHA, FACTOR = 0.4, 1.25
 BIASES = ["", "bhmn", "b11n", "1h1n", "11mn", "bhm1", "1111"]

@@ -9,26 +9,14 @@ from fluidlite._ext.engine import KernelFailure
 from .native import SIZES, TYPES, blank, draw, each_real, each_target, near, numeric
 
 ARITHMETIC = {
-    "elementwise_add": np.add,
-    "elementwise_sub": np.subtract,
-    "elementwise_mul": np.multiply,
-    "elementwise_div": np.divide,
-    "elementwise_max": np.maximum,
-    "elementwise_min": np.minimum,
+    "elementwise_add": np.add, "elementwise_sub": np.subtract, "elementwise_mul": np.multiply,
+    "elementwise_div": np.divide, "elementwise_max": np.maximum, "elementwise_min": np.minimum,
     "elementwise_pow": np.power,
-}
+}  # fmt: skip
 MIDDLES = [
-    (3, 5, 1),
-    (2, 3, 4),
-    (1, 1, 17),
-    (4, 33, 1),
-    (0, 3, 2),
-    (2, 70, 9),
-    (5, 1, 7),
-    (5, 1, 1),
-    (3, 300, 1),
+    (3, 5, 1), (2, 3, 4), (1, 1, 17), (4, 33, 1), (0, 3, 2), (2, 70, 9), (5, 1, 7), (5, 1, 1), (3, 300, 1),
     (2, 3, 600),
-]
+]  # fmt: skip
 
 
 def sides(name: str, kind: str, x_shape: tuple, y_shape: tuple) -> tuple:
@@ -138,15 +126,10 @@ def test_gradients_of_the_middle_broadcast(name, kind, target):
 
 
 LACKING = [
-    ((3, 4, 5), (1, 0, 1)),
-    ((2, 3, 300), (1, 0, 1)),
-    ((4, 2, 3, 2), (0, 1, 0, 1)),
-    ((2, 3, 2, 300), (1, 0, 1, 0)),
-    ((2, 3, 2, 2, 3), (1, 0, 1, 0, 1)),
-    ((70, 30, 64), (1, 0, 1)),
-    ((5, 40, 7, 90), (0, 1, 0, 1)),
-    ((0, 3, 2), (1, 0, 1)),
-]
+    ((3, 4, 5), (1, 0, 1)), ((2, 3, 300), (1, 0, 1)), ((4, 2, 3, 2), (0, 1, 0, 1)),
+    ((2, 3, 2, 300), (1, 0, 1, 0)), ((2, 3, 2, 2, 3), (1, 0, 1, 0, 1)), ((70, 30, 64), (1, 0, 1)),
+    ((5, 40, 7, 90), (0, 1, 0, 1)), ((0, 3, 2), (1, 0, 1)),
+]  # fmt: skip
 
 
 @each_target
@@ -203,13 +186,9 @@ def test_equal_values_give_the_gradient_of_max_and_min_to_y():
 
 
 COMPARISONS = {
-    "equal": np.equal,
-    "not_equal": np.not_equal,
-    "less_than": np.less,
-    "less_equal": np.less_equal,
-    "greater_than": np.greater,
-    "greater_equal": np.greater_equal,
-}
+    "equal": np.equal, "not_equal": np.not_equal, "less_than": np.less, "less_equal": np.less_equal,
+    "greater_than": np.greater, "greater_equal": np.greater_equal,
+}  # fmt: skip
 
 
 @each_target

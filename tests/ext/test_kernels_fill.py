@@ -98,18 +98,9 @@ def test_casts_to_bool_and_bytes():
 def test_casts_of_what_no_integer_holds(kind, target):
     """As Fluid 1.8.5 has it."""
     numbers = [
-        np.nan,
-        np.inf,
-        -np.inf,
-        2.0**31,
-        -(2.0**33),
-        3 * 2.0**32 + 1024,
-        1e19,
-        -1e19,
-        300.7,
-        -1.5,
+        np.nan, np.inf, -np.inf, 2.0**31, -(2.0**33), 3 * 2.0**32 + 1024, 1e19, -1e19, 300.7, -1.5,
         -(2.0**31),
-    ]
+    ]  # fmt: skip
     x = np.array(numbers * 3, TYPES[kind])
     least, lowest = -(2**31), -(2**63)
     wanted = {

@@ -11,14 +11,9 @@ from fluidlite._ext.engine import Sizes
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 INTEGERS = {
-    Sizes.ADD: operator.add,
-    Sizes.SUB: operator.sub,
-    Sizes.MUL: operator.mul,
-    Sizes.FLOORDIV: operator.floordiv,
-    Sizes.MOD: operator.mod,
-    Sizes.MIN: min,
-    Sizes.MAX: max,
-}
+    Sizes.ADD: operator.add, Sizes.SUB: operator.sub, Sizes.MUL: operator.mul,
+    Sizes.FLOORDIV: operator.floordiv, Sizes.MOD: operator.mod, Sizes.MIN: min, Sizes.MAX: max,
+}  # fmt: skip
 REALS = {
     Sizes.REAL_ADD: operator.add,
     Sizes.REAL_SUB: operator.sub,

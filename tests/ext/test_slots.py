@@ -47,21 +47,9 @@ def test_zeros_of_sparse_slots_are_left_out_but_for_one(tmp_path):
 def test_reals_are_the_nearest_floats(tmp_path):
     rng = np.random.default_rng(0)
     words = [
-        "0",
-        "-0",
-        "+1.5",
-        ".5",
-        "5.",
-        "1e3",
-        "1E-3",
-        "nan",
-        "inf",
-        "-inf",
-        "1e999",
-        "0x1p3",
-        "16777217",
+        "0", "-0", "+1.5", ".5", "5.", "1e3", "1E-3", "nan", "inf", "-inf", "1e999", "0x1p3", "16777217",
         "1e-46",
-    ]
+    ]  # fmt: skip
     words += [
         "3.4028235e38",
         "1.17549435e-38",

@@ -120,29 +120,17 @@ def test_names_of_fluid():
         (lambda: init.Normal(seed=0.5), TypeError, "seed of NormalInitializer must be an integer, got 0.5"),
         (lambda: init.MSRA(uniform=None), TypeError, "uniform of MSRA must be True or False"),
         (lambda: init.NumpyArrayInitializer([1, 2]), TypeError, "takes a numpy.ndarray, got list"),
-        (
-            lambda: _build(init.Bilinear(), [3, 4]),
-            ValueError,
-            r"length of shape must be 4, got \[3, 4\] for 'v'",
-        ),
-        (
-            lambda: _build(init.Bilinear(), [3, 4, 4, 5]),
-            ValueError,
-            r"shape\[2\] must be equal to shape\[3\]",
-        ),
-        (
-            lambda: _build(init.Normal(), [3], "int64"),
-            TypeError,
-            "NormalInitializer fills float16, .*'v' is .*INT64",
-        ),
-        (
-            lambda: _build(init.NumpyArrayInitializer(np.zeros(3)), [3], "float64"),
-            TypeError,
-            "'v' is VarType.FP64",
-        ),
+        (lambda: _build(init.Bilinear(), [3, 4]), ValueError,
+         r"length of shape must be 4, got \[3, 4\] for 'v'"),
+        (lambda: _build(init.Bilinear(), [3, 4, 4, 5]), ValueError,
+         r"shape\[2\] must be equal to shape\[3\]"),
+        (lambda: _build(init.Normal(), [3], "int64"), TypeError,
+         "NormalInitializer fills float16, .*'v' is .*INT64"),
+        (lambda: _build(init.NumpyArrayInitializer(np.zeros(3)), [3], "float64"), TypeError,
+         "'v' is VarType.FP64"),
         (lambda: _build(init.Initializer(), [3]), NotImplementedError, "Initializer does not say how"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments(make, error, message):
     with pytest.raises(error, match=message):
         make()

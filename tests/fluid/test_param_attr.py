@@ -57,15 +57,10 @@ def test_set_default_initializer_keeps_the_users():
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
-        ("name", 3),
-        ("learning_rate", "fast"),
-        ("learning_rate", True),
-        ("trainable", 1),
-        ("do_model_average", None),
-        ("initializer", 0.5),
-        ("regularizer", 0.5),
+        ("name", 3), ("learning_rate", "fast"), ("learning_rate", True), ("trainable", 1),
+        ("do_model_average", None), ("initializer", 0.5), ("regularizer", 0.5),
     ],
-)
+)  # fmt: skip
 def test_wrong_types_are_named(argument, value):
     with pytest.raises(
         TypeError, match=f"The type of '{argument}' in ParamAttr must be .* but received {value!r}"

@@ -19,14 +19,10 @@ VarType = core.VarDesc.VarType
 @pytest.mark.parametrize(
     "given, text",
     [
-        (b"abc", "abc"),
-        (None, None),
-        ({b"a": b"c"}, {"a": "c"}),
-        ([b"a", 3], ["a", 3]),
-        ({b"q"}, {"q"}),
+        (b"abc", "abc"), (None, None), ({b"a": b"c"}, {"a": "c"}), ([b"a", 3], ["a", 3]), ({b"q"}, {"q"}),
         ((b"a",), (b"a",)),
     ],
-)
+)  # fmt: skip
 def test_text(given, text):
     assert compat.to_text(given) == text
     if isinstance(given, (list, set, dict)):
@@ -42,15 +38,10 @@ def test_bytes():
 @pytest.mark.parametrize(
     "number, decimals, rounded",
     [
-        (0.5, 0, 1.0),
-        (-0.5, 0, -1.0),
-        (2.5, 0, 3.0),
-        (2.675, 2, 2.68),
-        (1250.0, -2, 1300.0),
-        (5, 1, 5.0),
+        (0.5, 0, 1.0), (-0.5, 0, -1.0), (2.5, 0, 3.0), (2.675, 2, 2.68), (1250.0, -2, 1300.0), (5, 1, 5.0),
         (np.nan, 0, 0.0),
     ],
-)
+)  # fmt: skip
 def test_rounding_away_from_zero(number, decimals, rounded):
     assert compat.round(number, decimals) == rounded and isinstance(compat.round(number, decimals), float)
 

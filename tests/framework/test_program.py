@@ -115,14 +115,10 @@ def test_a_variable_created_twice_stays_as_it_was(programs):
 @pytest.mark.parametrize(
     "other",
     [
-        {"shape": [9]},
-        {"shape": [-1, 3]},
-        {"dtype": "float32"},
-        {"lod_level": 1},
-        {"persistable": True},
+        {"shape": [9]}, {"shape": [-1, 3]}, {"dtype": "float32"}, {"lod_level": 1}, {"persistable": True},
         {"type": VarType.SELECTED_ROWS},
     ],
-)
+)  # fmt: skip
 def test_a_variable_created_twice_cannot_change(programs, other):
     block = programs[0].global_block()
     first = block.create_var(name="v", shape=[2, 3], dtype="int32")

@@ -67,14 +67,8 @@ def test_every_operator_of_the_table_is_tried():
             program = built(name)[0]
         tried |= {op.type for block in program.blocks for op in block.ops}
     aliases = {
-        "flatten",
-        "reshape",
-        "squeeze",
-        "transpose",
-        "unsqueeze",
-        "fill_zeros_like2",
-        "multiclass_nms2",
-    }
+        "flatten", "reshape", "squeeze", "transpose", "unsqueeze", "fill_zeros_like2", "multiclass_nms2",
+    }  # fmt: skip
     assert EXPORTERS.keys() - tried - aliases == set()
 
 

@@ -102,17 +102,12 @@ CASES = [
     ("dot", {"X": floats(2, 3), "Y": floats(2, 3)}, {}),
     ("kron", {"X": floats(2, 3), "Y": floats(2)}, {}),
     ("cross_entropy", {"X": np.abs(floats(3, 4)) + 0.1, "Label": np.array([[0], [3], [1]])}, {}),
-    ("cross_entropy", {"X": np.abs(floats(3, 4)) + 0.1, "Label": np.abs(floats(3, 4))}, {"soft_label": True}),
-    (
-        "softmax_with_cross_entropy",
-        {"Logits": floats(3, 4), "Label": np.array([[0], [3], [2]])},
-        {"ignore_index": 3},
-    ),
-    (
-        "softmax_with_cross_entropy",
-        {"Logits": floats(2, 3, 2), "Label": np.abs(floats(2, 3, 2))},
-        {"soft_label": True, "axis": 1},
-    ),
+    ("cross_entropy", {"X": np.abs(floats(3, 4)) + 0.1, "Label": np.abs(floats(3, 4))},
+     {"soft_label": True}),
+    ("softmax_with_cross_entropy", {"Logits": floats(3, 4), "Label": np.array([[0], [3], [2]])},
+     {"ignore_index": 3}),
+    ("softmax_with_cross_entropy", {"Logits": floats(2, 3, 2), "Label": np.abs(floats(2, 3, 2))},
+     {"soft_label": True, "axis": 1}),
     ("lookup_table", {"W": floats(4, 2), "Ids": np.array([[3], [0], [3]])}, {}),
     ("lookup_table_v2", {"W": floats(4, 2), "Ids": np.array([3, 0, 1])}, {"padding_idx": 1}),
     ("maxout", {"X": floats(1, 4, 2, 2)}, {"groups": 2}),
@@ -127,7 +122,7 @@ CASES = [
     ("trace", {"Input": floats(3, 3)}, {"offset": 1}),
     ("diag_embed", {"Input": floats(2, 3)}, {}),
     ("tril_triu", {"X": floats(3, 3)}, {"lower": True}),
-]
+]  # fmt: skip
 
 
 @cache

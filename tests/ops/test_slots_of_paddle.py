@@ -38,22 +38,16 @@ def _gradient(message, x):
 @pytest.mark.parametrize(
     ("build", "kind", "slot"),
     [
-        (
-            lambda x: layers.multiplex([x, x * 2], layers.assign(np.array([[1], [0]], "int32"))),
-            "multiplex",
-            "X",
-        ),
+        (lambda x: layers.multiplex([x, x * 2], layers.assign(np.array([[1], [0]], "int32"))), "multiplex",
+         "X"),
         (lambda x: layers.tril(x, 1), "tril_triu", None),
         (lambda x: layers.crop_tensor(x, [1, 2, -1, 2], [1, 0, 0, 0]), "crop_tensor", None),
         (lambda x: layers.crop(x, layers.ones([1, 2, 2, 1], "float32"), [1, 0, 0, 1]), "crop", None),
-        (
-            lambda x: layers.resize_bilinear(x, layers.assign(np.array([3, 5], "int32"))),
-            "bilinear_interp",
-            None,
-        ),
+        (lambda x: layers.resize_bilinear(x, layers.assign(np.array([3, 5], "int32"))), "bilinear_interp",
+         None),
     ],
     ids=["multiplex", "tril", "crop_tensor", "crop", "resize"],
-)
+)  # fmt: skip
 def test_gradients_work_without_what_paddle_leaves_out(build, kind, slot):
     main, x = fluid.Program(), np.linspace(-1, 1, 24, dtype="float32").reshape(2, 3, 2, 2)
     with fluid.program_guard(main, fluid.Program()), fluid.unique_name.guard():

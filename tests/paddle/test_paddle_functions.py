@@ -22,37 +22,16 @@ def one(value):
 
 
 ELEMENTWISE = {
-    "abs": np.abs,
-    "acos": np.arccos,
-    "asin": np.arcsin,
-    "atan": np.arctan,
-    "ceil": np.ceil,
-    "cos": np.cos,
-    "cosh": np.cosh,
-    "erf": special.erf,
-    "exp": np.exp,
-    "expm1": np.expm1,
-    "floor": np.floor,
-    "neg": np.negative,
-    "reciprocal": np.reciprocal,
-    "round": np.round,
-    "sigmoid": special.expit,
-    "sign": np.sign,
-    "sin": np.sin,
-    "sinh": np.sinh,
-    "square": np.square,
-    "tan": np.tan,
-    "tanh": np.tanh,
+    "abs": np.abs, "acos": np.arccos, "asin": np.arcsin, "atan": np.arctan, "ceil": np.ceil, "cos": np.cos,
+    "cosh": np.cosh, "erf": special.erf, "exp": np.exp, "expm1": np.expm1, "floor": np.floor,
+    "neg": np.negative, "reciprocal": np.reciprocal, "round": np.round, "sigmoid": special.expit,
+    "sign": np.sign, "sin": np.sin, "sinh": np.sinh, "square": np.square, "tan": np.tan, "tanh": np.tanh,
     "trunc": np.trunc,
-}
+}  # fmt: skip
 POSITIVE = {
-    "log": np.log,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "log2": np.log2,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sqrt": np.sqrt,
-}
+    "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sqrt": np.sqrt,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(ELEMENTWISE | POSITIVE))

@@ -30,43 +30,25 @@ def _prepared():
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (
-            lambda: Forgetful()(paddle.ones([1])),
-            AttributeError,
-            r"Forgetful .* call super\(\).__init__\(\) first",
-        ),
+        (lambda: Forgetful()(paddle.ones([1])), AttributeError,
+         r"Forgetful .* call super\(\).__init__\(\) first"),
         (ForgetfulToo, AttributeError, r"ForgetfulToo .* call super\(\).__init__\(\) first"),
-        (
-            lambda: paddle.optimizer.SGD(0.1, parameters=nn.Linear(1, 1)),
-            TypeError,
-            "layer Linear: pass its param",
-        ),
-        (
-            lambda: paddle.optimizer.Adam(nn.Linear(1, 1).parameters(), 0.1),
-            TypeError,
-            "argument 'parameters'",
-        ),
-        (
-            lambda: paddle.Model(nn.Linear(4, 3)).prepare(None, nn.MSELoss),
-            TypeError,
-            r"make one, MSELoss\(...\)",
-        ),
-        (
-            lambda: _prepared().fit(paddle.io.Dataset, verbose=0),
-            TypeError,
-            "reads a paddle.io.Dataset.*got <class",
-        ),
+        (lambda: paddle.optimizer.SGD(0.1, parameters=nn.Linear(1, 1)), TypeError,
+         "layer Linear: pass its param"),
+        (lambda: paddle.optimizer.Adam(nn.Linear(1, 1).parameters(), 0.1), TypeError,
+         "argument 'parameters'"),
+        (lambda: paddle.Model(nn.Linear(4, 3)).prepare(None, nn.MSELoss), TypeError,
+         r"make one, MSELoss\(...\)"),
+        (lambda: _prepared().fit(paddle.io.Dataset, verbose=0), TypeError,
+         "reads a paddle.io.Dataset.*got <class"),
         (lambda: paddle.to_tensor([[1, 2], [3]]), ValueError, "lists of one length on each level"),
         (lambda: nn.Linear(4, 2)(paddle.to_tensor(np.ones((3, 4)))), ValueError, "cast one of them"),
-        (
-            lambda: paddle.amp.auto_cast(),
-            NotSupportedError,
-            "paddle.amp .*leave auto_cast and GradScaler away",
-        ),
+        (lambda: paddle.amp.auto_cast(), NotSupportedError,
+         "paddle.amp .*leave auto_cast and GradScaler away"),
         (lambda: paddle.distributed.fleet, NotSupportedError, "fluid.incubate.fleet.collective"),
         (lambda: paddle.vision.models, NotSupportedError, "source of the network"),
     ],
-)
+)  # fmt: skip
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -23,63 +23,28 @@ def floats(*shape):
 
 LAYERS = {
     "Linear": (lambda: nn.Linear(6, 3), (2, 4, 5, 6), (2, 4, 5, 3), {"weight": [6, 3], "bias": [3]}),
-    "Conv1D": (
-        lambda: nn.Conv1D(4, 2, 3, padding=1),
-        (2, 4, 5),
-        (2, 2, 5),
-        {"weight": [2, 4, 3], "bias": [2]},
-    ),
-    "Conv2D": (
-        lambda: nn.Conv2D(4, 6, (3, 1), 2, groups=2, bias_attr=False),
-        (2, 4, 5, 6),
-        (2, 6, 2, 3),
-        {"weight": [6, 2, 3, 1]},
-    ),
-    "Conv2D same": (
-        lambda: nn.Conv2D(6, 2, 3, padding="same", data_format="NHWC"),
-        (2, 4, 5, 6),
-        (2, 4, 5, 2),
-        {"weight": [2, 6, 3, 3], "bias": [2]},
-    ),
-    "Conv3D": (
-        lambda: nn.Conv3D(2, 3, 2),
-        (1, 2, 3, 4, 5),
-        (1, 3, 2, 3, 4),
-        {"weight": [3, 2, 2, 2, 2], "bias": [3]},
-    ),
-    "Conv1DTranspose": (
-        lambda: nn.Conv1DTranspose(4, 2, 3, 2),
-        (2, 4, 5),
-        (2, 2, 11),
-        {"weight": [4, 2, 3], "bias": [2]},
-    ),
-    "Conv2DTranspose": (
-        lambda: nn.Conv2DTranspose(4, 2, 3, 2, output_padding=1),
-        (2, 4, 5, 6),
-        (2, 2, 12, 14),
-        {"weight": [4, 2, 3, 3], "bias": [2]},
-    ),
-    "Conv3DTranspose": (
-        lambda: nn.Conv3DTranspose(2, 3, 2),
-        (1, 2, 3, 4, 5),
-        (1, 3, 4, 5, 6),
-        {"weight": [2, 3, 2, 2, 2], "bias": [3]},
-    ),
-    "BatchNorm1D": (
-        lambda: nn.BatchNorm1D(4),
-        (2, 4, 5),
-        (2, 4, 5),
-        {"weight": [4], "bias": [4], "_mean": [4], "_variance": [4]},
-    ),
-    "BatchNorm3D": (
-        lambda: nn.BatchNorm3D(4),
-        (2, 4, 2, 2, 2),
-        (2, 4, 2, 2, 2),
-        {"weight": [4], "bias": [4], "_mean": [4], "_variance": [4]},
-    ),
+    "Conv1D": (lambda: nn.Conv1D(4, 2, 3, padding=1), (2, 4, 5), (2, 2, 5),
+        {"weight": [2, 4, 3], "bias": [2]}),
+    "Conv2D": (lambda: nn.Conv2D(4, 6, (3, 1), 2, groups=2, bias_attr=False), (2, 4, 5, 6), (2, 6, 2, 3),
+        {"weight": [6, 2, 3, 1]}),
+    "Conv2D same": (lambda: nn.Conv2D(6, 2, 3, padding="same", data_format="NHWC"), (2, 4, 5, 6),
+        (2, 4, 5, 2), {"weight": [2, 6, 3, 3], "bias": [2]}),
+    "Conv3D": (lambda: nn.Conv3D(2, 3, 2), (1, 2, 3, 4, 5), (1, 3, 2, 3, 4),
+        {"weight": [3, 2, 2, 2, 2], "bias": [3]}),
+    "Conv1DTranspose": (lambda: nn.Conv1DTranspose(4, 2, 3, 2), (2, 4, 5), (2, 2, 11),
+        {"weight": [4, 2, 3], "bias": [2]}),
+    "Conv2DTranspose": (lambda: nn.Conv2DTranspose(4, 2, 3, 2, output_padding=1), (2, 4, 5, 6),
+        (2, 2, 12, 14), {"weight": [4, 2, 3, 3], "bias": [2]}),
+    "Conv3DTranspose": (lambda: nn.Conv3DTranspose(2, 3, 2), (1, 2, 3, 4, 5), (1, 3, 4, 5, 6),
+        {"weight": [2, 3, 2, 2, 2], "bias": [3]}),
+    "BatchNorm1D": (lambda: nn.BatchNorm1D(4), (2, 4, 5), (2, 4, 5),
+        {"weight": [4], "bias": [4], "_mean": [4], "_variance": [4]}),
+    "BatchNorm3D": (lambda: nn.BatchNorm3D(4), (2, 4, 2, 2, 2), (2, 4, 2, 2, 2),
+        {"weight": [4], "bias": [4], "_mean": [4], "_variance": [4]}),
     "LayerNorm": (lambda: nn.LayerNorm([5, 6]), (2, 4, 5, 6), (2, 4, 5, 6), {"weight": [30], "bias": [30]}),
     "GroupNorm": (lambda: nn.GroupNorm(2, 4), (2, 4, 5, 6), (2, 4, 5, 6), {"weight": [4], "bias": [4]}),
-    "InstanceNorm2D": (lambda: nn.InstanceNorm2D(4), (2, 4, 5, 6), (2, 4, 5, 6), {"scale": [4], "bias": [4]}),
+    "InstanceNorm2D": (lambda: nn.InstanceNorm2D(4), (2, 4, 5, 6), (2, 4, 5, 6),
+        {"scale": [4], "bias": [4]}),
     "LocalResponseNorm": (lambda: nn.LocalResponseNorm(3), (2, 4, 5), (2, 4, 5), {}),
     "PReLU": (lambda: nn.PReLU(4), (2, 4, 5, 6), (2, 4, 5, 6), {"weight": [4]}),
     "Flatten": (nn.Flatten, (2, 4, 5, 6), (2, 120), {}),
@@ -99,7 +64,7 @@ LAYERS = {
     "Identity": (lambda: nn.Identity(7, anything=True), (2, 3), (2, 3), {}),
     "Maxout": (lambda: nn.Maxout(2), (2, 4, 5, 6), (2, 2, 5, 6), {}),
     "Softmax": (lambda: nn.Softmax(0), (2, 3), (2, 3), {}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LAYERS)

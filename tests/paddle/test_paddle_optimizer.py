@@ -43,7 +43,8 @@ OPTIMIZERS = {
 }
 # Weight and bias of a linear layer after four steps on the mean of its squared outputs.
 RECORDED = {
-    "sgd with decay": [-0.320242, -0.213686, 0.125133, -0.087427, 0.850831, -0.624584, -0.395996, -0.380295],
+    "sgd with decay": [-0.320242, -0.213686, 0.125133, -0.087427, 0.850831, -0.624584, -0.395996,
+        -0.380295],
     "nesterov": [-0.268506, -0.156686, 0.159663, 0.050942, 0.679122, -0.313449, -0.150956, 0.094082],
     "adam": [-0.070237, -0.154018, 0.168671, 0.110021, 0.615369, -0.436453, -0.19757, -0.297102],
     "adamw": [-0.061079, -0.14298, 0.165099, 0.110874, 0.582612, -0.411126, -0.180015, -0.277147],
@@ -51,20 +52,12 @@ RECORDED = {
     "adamax": [-0.1393, -0.210938, 0.123496, 0.067148, 0.698868, -0.497412, -0.277202, -0.347217],
     "rmsprop": [-0.043381, 0.090589, 0.25134, 0.118636, -0.059662, -0.016404, -0.035176, 0.003859],
     "adagrad": [-0.275712, -0.156732, 0.135374, -0.071281, 0.801954, -0.604112, -0.344206, -0.452885],
-    "clip by global norm": [
-        -0.336469,
-        -0.223356,
-        0.126645,
-        -0.102705,
-        0.892134,
-        -0.671959,
-        -0.410418,
-        -0.421956,
-    ],
+    "clip by global norm": [-0.336469, -0.223356, 0.126645, -0.102705, 0.892134, -0.671959, -0.410418,
+        -0.421956],
     "clip by norm": [-0.308925, -0.170029, 0.111822, -0.104816, 0.808804, -0.588772, -0.376209, -0.368936],
     "clip by value": [-0.329143, -0.252578, 0.137696, -0.122797, 0.936748, -0.75591, -0.542247, -0.637381],
     "groups": [-0.07862, -0.152444, 0.15648, 0.101553, 0.608763, -0.440869, -0.54369, -0.638205],
-}
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -209,46 +202,29 @@ def test_works_on_programs_in_static_mode():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (
-            lambda p: optimizer.Adam(0.1),
-            AttributeError,
-            "parameters argument given to the Optimizer should not be None",
-        ),
+        (lambda p: optimizer.Adam(0.1), AttributeError,
+         "parameters argument given to the Optimizer should not be None"),
         (lambda p: optimizer.Adam(0.1, parameters=p[0]), TypeError, "'parameters' should be a list"),
         (lambda p: optimizer.SGD(1, parameters=p), TypeError, "float or LRScheduler, got <class 'int'>"),
         (lambda p: optimizer.SGD("x", parameters=p), TypeError, "float or LRScheduler"),
-        (
-            lambda p: optimizer.SGD(0.1, parameters=p, weight_decay="x"),
-            TypeError,
-            "weight_decay should be a float",
-        ),
-        (lambda p: optimizer.AdamW(0.1, parameters=p, weight_decay=None), TypeError, "weight_decay of AdamW"),
-        (
-            lambda p: optimizer.AdamW(0.1, parameters=p, lr_ratio=3),
-            TypeError,
-            "lr_ratio of AdamW should be a function",
-        ),
+        (lambda p: optimizer.SGD(0.1, parameters=p, weight_decay="x"), TypeError,
+         "weight_decay should be a float"),
+        (lambda p: optimizer.AdamW(0.1, parameters=p, weight_decay=None), TypeError,
+         "weight_decay of AdamW"),
+        (lambda p: optimizer.AdamW(0.1, parameters=p, lr_ratio=3), TypeError,
+         "lr_ratio of AdamW should be a function"),
         (lambda p: optimizer.SGD(0.1, parameters=p, grad_clip=3), TypeError, "GradientClipBase"),
-        (
-            lambda p: optimizer.Adam(0.1, beta1=1.5, parameters=p),
-            ValueError,
-            r"expect beta1 in \[0,1\), got 1.5",
-        ),
+        (lambda p: optimizer.Adam(0.1, beta1=1.5, parameters=p), ValueError,
+         r"expect beta1 in \[0,1\), got 1.5"),
         (lambda p: optimizer.Adam(0.1, epsilon=-1.0, parameters=p), ValueError, "expect epsilon >= 0"),
         (lambda p: optimizer.RMSProp(0.1, rho=None, parameters=p), ValueError, "rho is not set"),
         (lambda p: optimizer.Momentum(0.1, None, parameters=p), ValueError, "momentum is not set"),
-        (
-            lambda p: optimizer.SGD(0.1, parameters=[{"params": p}, p[0]]),
-            TypeError,
-            r"a dict with 'params', got \w+ .Param",
-        ),
+        (lambda p: optimizer.SGD(0.1, parameters=[{"params": p}, p[0]]), TypeError,
+         r"a dict with 'params', got \w+ .Param"),
         (lambda p: optimizer.SGD(0.1, parameters=[{"parameters": p}]), TypeError, "a dict with 'params'"),
-        (
-            lambda p: optimizer.Adam(0.1, parameters=[{"params": p, "beta1": 0.5}]),
-            NotSupportedError,
-            "the keys learning_rate, params, weight_decay, got beta1",
-        ),
+        (lambda p: optimizer.Adam(0.1, parameters=[{"params": p, "beta1": 0.5}]), NotSupportedError,
+         "the keys learning_rate, params, weight_decay, got beta1"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments(make, error, message):
     refuses(lambda: make(_parameters()), error, message)

@@ -13,19 +13,8 @@ import fluidlite as fluid
 
 PLACE = fluid.CPUPlace()
 DTYPES = (
-    "float32",
-    "float64",
-    "int32",
-    "int64",
-    "int16",
-    "int8",
-    "uint8",
-    "bool",
-    "float16",
-    "q",
-    ">f4",
-    ">i8",
-)
+    "float32", "float64", "int32", "int64", "int16", "int8", "uint8", "bool", "float16", "q", ">f4", ">i8",
+)  # fmt: skip
 FLUID = ("float32", "float64", "int32", "int64", "int16", "int8", "uint8", "bool", "float16")
 LAYOUTS = (
     "plain", "fortran", "strided", "reversed", "slice", "unaligned", "frozen", "subclass", "mapped", "packed",

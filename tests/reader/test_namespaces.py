@@ -10,17 +10,9 @@ from fluidlite.paddle import batch
 from fluidlite.paddle import reader as paddle_reader
 
 DECORATORS = [
-    "ComposeNotAligned",
-    "buffered",
-    "cache",
-    "chain",
-    "compose",
-    "firstn",
-    "map_readers",
-    "multiprocess_reader",
-    "shuffle",
-    "xmap_readers",
-]
+    "ComposeNotAligned", "buffered", "cache", "chain", "compose", "firstn", "map_readers",
+    "multiprocess_reader", "shuffle", "xmap_readers",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DECORATORS)

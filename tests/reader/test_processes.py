@@ -22,19 +22,8 @@ def tagged(tag: int, count: int, pause: float = 0.0):
 def test_pipe_reads_round_robin() -> None:
     reader = multiprocess_reader([tagged(0, 5, 0.005), tagged(1, 5), tagged(2, 2)])
     expected = [
-        (0, 0),
-        (1, 0),
-        (2, 0),
-        (0, 1),
-        (1, 1),
-        (2, 1),
-        (0, 2),
-        (1, 2),
-        (0, 3),
-        (1, 3),
-        (0, 4),
-        (1, 4),
-    ]
+        (0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4),
+    ]  # fmt: skip
     assert list(reader()) == expected
     assert list(reader()) == expected
 

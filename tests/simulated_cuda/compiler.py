@@ -57,15 +57,8 @@ def built(source: str, flags: list[str]) -> Path:
         with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
             made = Path(folder, "made.so")
             command = [
-                "g++",
-                "-x",
-                "c++",
-                "-shared",
-                *COMMON,
-                *flags,
-                "-Wl,-Bsymbolic",
-                f"-I{header(*flags)}",
-            ]
+                "g++", "-x", "c++", "-shared", *COMMON, *flags, "-Wl,-Bsymbolic", f"-I{header(*flags)}",
+            ]  # fmt: skip
             done = run([*command, "-", "-o", str(made), "-lm", "-lc"], source)
             if done.returncode:
                 raise RuntimeError(done.stderr)

@@ -12,10 +12,8 @@ RUNTIME = {
     600: ("cudaErrorNotReady", "device not ready"),
     700: ("cudaErrorIllegalAddress", "an illegal memory access was encountered"),
     704: ("cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"),
-    712: (
-        "cudaErrorHostMemoryAlreadyRegistered",
-        "part or all of the requested memory range is already mapped",
-    ),
+    712: ("cudaErrorHostMemoryAlreadyRegistered",
+        "part or all of the requested memory range is already mapped"),
     713: ("cudaErrorHostMemoryNotRegistered", "pointer does not correspond to a registered memory region"),
     719: ("cudaErrorLaunchFailure", "unspecified launch failure"),
     800: ("cudaErrorNotPermitted", "operation not permitted"),
@@ -24,19 +22,13 @@ RUNTIME = {
     903: ("cudaErrorStreamCaptureUnmatched", "capture was not initiated in this stream"),
     904: ("cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work"),
     905: ("cudaErrorStreamCaptureIsolation", "dependency created on uncaptured work in another stream"),
-    906: (
-        "cudaErrorStreamCaptureImplicit",
-        "operation would make the legacy stream depend on a capturing blocking stream",
-    ),
-    907: (
-        "cudaErrorCapturedEvent",
-        "operation not permitted on an event last recorded in a capturing stream",
-    ),
-    908: (
-        "cudaErrorStreamCaptureWrongThread",
-        "attempt to terminate a thread-local capture sequence from another thread",
-    ),
-}
+    906: ("cudaErrorStreamCaptureImplicit",
+        "operation would make the legacy stream depend on a capturing blocking stream"),
+    907: ("cudaErrorCapturedEvent",
+        "operation not permitted on an event last recorded in a capturing stream"),
+    908: ("cudaErrorStreamCaptureWrongThread",
+        "attempt to terminate a thread-local capture sequence from another thread"),
+}  # fmt: skip
 
 DRIVER = {
     1: ("CUDA_ERROR_INVALID_VALUE", "invalid argument"),
@@ -86,12 +78,8 @@ class CompileException(Exception):
     def __init__(self, message: str, source: str, name: str, options: tuple[str, ...], backend: str) -> None:
         super().__init__(message)
         self._msg, self.source, self.name, self.options, self.backend = (
-            message,
-            source,
-            name,
-            options,
-            backend,
-        )
+            message, source, name, options, backend,
+        )  # fmt: skip
 
     def get_message(self) -> str:
         return self._msg

@@ -23,15 +23,9 @@ from .queues import (
 )
 
 __all__ = [
-    "LEGACY",
-    "Queue",
-    "enqueue",
-    "legacy_queue",
-    "push",
-    "queue_of",
-    "synchronize_device",
+    "LEGACY", "Queue", "enqueue", "legacy_queue", "push", "queue_of", "synchronize_device",
     "synchronize_queue",
-]
+]  # fmt: skip
 
 
 class Event:

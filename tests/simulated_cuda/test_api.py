@@ -9,18 +9,9 @@ from . import simulated
 from .api import API, signature
 
 CLASSES = [
-    "ndarray",
-    "RawModule",
-    "RawKernel",
-    "cuda.Stream",
-    "cuda.Event",
-    "cuda.Device",
-    "cuda.MemoryPool",
-    "cuda.MemoryPointer",
-    "cuda.PinnedMemoryPool",
-    "cuda.PinnedMemoryPointer",
-    "cuda.Graph",
-]
+    "ndarray", "RawModule", "RawKernel", "cuda.Stream", "cuda.Event", "cuda.Device", "cuda.MemoryPool",
+    "cuda.MemoryPointer", "cuda.PinnedMemoryPool", "cuda.PinnedMemoryPointer", "cuda.Graph",
+]  # fmt: skip
 
 
 def public(kind):

@@ -250,26 +250,10 @@ def by_python(x, n):
 
 
 LOOPS = [
-    simple,
-    swapped,
-    rotated_with_arithmetic,
-    views,
-    swapped_by_views,
-    views_of_the_beginning,
-    what_is_left_is_a_view,
-    squared,
-    reads_after_writing,
-    counters,
-    made_in_the_loop_only,
-    constants,
-    nested,
-    three_deep,
-    inside_a_branch,
-    branch_inside,
-    array,
-    growing,
-    by_python,
-]
+    simple, swapped, rotated_with_arithmetic, views, swapped_by_views, views_of_the_beginning,
+    what_is_left_is_a_view, squared, reads_after_writing, counters, made_in_the_loop_only, constants,
+    nested, three_deep, inside_a_branch, branch_inside, array, growing, by_python,
+]  # fmt: skip
 BY_ITERATION = {growing}
 
 

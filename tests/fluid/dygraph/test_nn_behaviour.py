@@ -22,16 +22,10 @@ MADE = {
     "Linear": (lambda: nn.Linear(3, 4), "linear", {"weight": [3, 4], "bias": [4]}),
     "Conv2D": (lambda: nn.Conv2D(2, 4, 3), "conv2d", {"weight": [4, 2, 3, 3], "bias": [4]}),
     "Conv3D": (lambda: nn.Conv3D(2, 4, 3), "conv3d", {"weight": [4, 2, 3, 3, 3], "bias": [4]}),
-    "Conv2DTranspose": (
-        lambda: nn.Conv2DTranspose(2, 4, 3),
-        "conv2d_transpose",
-        {"weight": [2, 4, 3, 3], "bias": [4]},
-    ),
-    "Conv3DTranspose": (
-        lambda: nn.Conv3DTranspose(2, 4, 3),
-        "conv3d_transpose",
-        {"weight": [2, 4, 3, 3, 3], "bias": [4]},
-    ),
+    "Conv2DTranspose": (lambda: nn.Conv2DTranspose(2, 4, 3), "conv2d_transpose",
+        {"weight": [2, 4, 3, 3], "bias": [4]}),
+    "Conv3DTranspose": (lambda: nn.Conv3DTranspose(2, 4, 3), "conv3d_transpose",
+        {"weight": [2, 4, 3, 3, 3], "bias": [4]}),
     "Embedding": (lambda: nn.Embedding([5, 2]), "embedding", {"weight": [5, 2]}),
     "GRUUnit": (lambda: nn.GRUUnit(12), "gru_unit", {"weight": [4, 12], "bias": [1, 12]}),
     "GroupNorm": (lambda: nn.GroupNorm(4, 2), "group_norm", {}),
@@ -40,14 +34,11 @@ MADE = {
     "NCE": (lambda: nn.NCE(10, 4), "nce", {"weight": [10, 4]}),
     "NCE with bias": (lambda: nn.NCE(10, 4, bias_attr=True), "nce", {"weight": [10, 4], "bias": [10, 1]}),
     "PRelu": (lambda: nn.PRelu("channel", channel=3), "prelu", {"weight": [1, 3, 1, 1]}),
-    "BilinearTensorProduct": (
-        lambda: nn.BilinearTensorProduct(3, 4, 5),
-        "bilinear_tensor_product",
-        {"weight": [5, 3, 4], "bias": [1, 5]},
-    ),
+    "BilinearTensorProduct": (lambda: nn.BilinearTensorProduct(3, 4, 5), "bilinear_tensor_product",
+        {"weight": [5, 3, 4], "bias": [1, 5]}),
     "SpectralNorm": (lambda: nn.SpectralNorm([3, 4]), "spectral_norm", {"weight_u": [3], "weight_v": [4]}),
     "TreeConv": (lambda: nn.TreeConv(3, 4), "tree_conv", {"weight": [3, 3, 4, 1]}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -205,31 +196,20 @@ def test_gru_unit_says_what_it_ignores():
     ("make", "error", "message"),
     [
         (lambda: nn.Conv2D(2, 2, 3, param_attr=False), AssertionError, "param_attr should not be False"),
-        (
-            lambda: nn.Conv2D(3, 2, 3, groups=2),
-            ValueError,
-            "num_channels of Conv2D must be divisible by groups = 2",
-        ),
-        (
-            lambda: nn.Conv2D(4, 3, 3, groups=2),
-            ValueError,
-            "num_filters of Conv2D must be divisible by groups = 2",
-        ),
-        (lambda: nn.Conv2D(4, 3, 3, use_cudnn=3), ValueError, "'use_cudnn' of Conv2D must be True or False"),
-        (
-            lambda: nn.Conv2D(4, 3, 3, padding=[1, 1, 2]),
-            ValueError,
-            "'padding' of Conv2D must be an integer or 2",
-        ),
+        (lambda: nn.Conv2D(3, 2, 3, groups=2), ValueError,
+         "num_channels of Conv2D must be divisible by groups = 2"),
+        (lambda: nn.Conv2D(4, 3, 3, groups=2), ValueError,
+         "num_filters of Conv2D must be divisible by groups = 2"),
+        (lambda: nn.Conv2D(4, 3, 3, use_cudnn=3), ValueError,
+         "'use_cudnn' of Conv2D must be True or False"),
+        (lambda: nn.Conv2D(4, 3, 3, padding=[1, 1, 2]), ValueError,
+         "'padding' of Conv2D must be an integer or 2"),
         (lambda: nn.Conv2DTranspose(4, 3, 3, output_size="a"), ValueError, "output_size"),
         (lambda: nn.Conv3DTranspose(4, 3, 3, param_attr=False), AssertionError, "in Conv3DTranspose"),
         (lambda: nn.Pool2D(2, "min"), ValueError, "'pool_type' of Pool2D must be one of"),
         (lambda: nn.Pool2D(), ValueError, "needs .pool_size. unless .global_pooling"),
-        (
-            lambda: nn.BatchNorm(3, param_attr=False),
-            AssertionError,
-            "param_attr should not be False in BatchNorm",
-        ),
+        (lambda: nn.BatchNorm(3, param_attr=False), AssertionError,
+         "param_attr should not be False in BatchNorm"),
         (lambda: nn.InstanceNorm(3, bias_attr=False), AssertionError, "bias_attr should not be False"),
         (lambda: nn.GroupNorm(4, 2, data_layout="NHWC"), ValueError, "unsupported data layout:NHWC"),
         (lambda: nn.Dropout(1.5), AssertionError, "number between 0 and 1, got 1.5"),
@@ -243,11 +223,13 @@ def test_gru_unit_says_what_it_ignores():
         (lambda: nn.NCE(3, 4, sampler="nope"), ValueError, "'sampler' of NCE must be one of"),
         (lambda: nn.NCE(3, 4, sampler="custom_dist"), ValueError, "one probability for each of 3 classes"),
         (lambda: nn.MSELoss("x"), ValueError, "'reduction' in MSELoss should be"),
-        (lambda: nn.LayerNorm([4, 3])(ones(3, 4, 2)), ValueError, r"input with shape \[\*, 4, 3\], but got"),
-        (lambda: nn.Linear(2, 4)(ones(2, 3)), OperatorError, "width of X and the height of Y must be equal"),
+        (lambda: nn.LayerNorm([4, 3])(ones(3, 4, 2)), ValueError,
+         r"input with shape \[\*, 4, 3\], but got"),
+        (lambda: nn.Linear(2, 4)(ones(2, 3)), OperatorError,
+         "width of X and the height of Y must be equal"),
         (lambda: nn.Linear(2, 2, act="nope")(ones(1, 2)), AttributeError, "no operator 'nope'"),
     ],
-)
+)  # fmt: skip
 def test_refusals(make, error, message):
     with pytest.raises(error, match=message):
         make()

@@ -66,16 +66,8 @@ def test_metrics_of_workers(worker, capsys):
         scope.var(name).get_tensor().set(value, fluid.CPUPlace())
     found = worker.get_global_metrics(scope, "p", "n")
     recorded = [
-        0.5398926323583858,
-        0.0,
-        0.03125,
-        0.20916500485248946,
-        0.375,
-        0.253125,
-        1.4814814,
-        0.09375,
-        80,
-    ]
+        0.5398926323583858, 0.0, 0.03125, 0.20916500485248946, 0.375, 0.253125, 1.4814814, 0.09375, 80,
+    ]  # fmt: skip
     np.testing.assert_allclose(found, recorded, rtol=1e-7)
     capsys.readouterr()
     worker.print_global_auc(scope, "p", "n", "pre")

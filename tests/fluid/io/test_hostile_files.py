@@ -23,21 +23,9 @@ def samples(tmp_path_factory):
 
 
 KINDS = [
-    "model",
-    "program",
-    "tensor",
-    "combined",
-    "pickle",
-    "blocks",
-    "slots",
-    "dygraph",
-    "safetensors",
-    "events",
-    "onnx",
-    "onnx blocks",
-    "onnx places",
-    "onnx steps",
-]
+    "model", "program", "tensor", "combined", "pickle", "blocks", "slots", "dygraph", "safetensors",
+    "events", "onnx", "onnx blocks", "onnx places", "onnx steps",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)

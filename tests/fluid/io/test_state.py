@@ -142,19 +142,13 @@ def test_nothing_there(program, values, tmp_path):
     ("array", "error", "message"),
     [
         (None, AssertionError, r"Can not find \[fc_0\.w_0\] in model file \[.*model\.pdparams\]"),
-        (
-            np.zeros((3, 3), "float32"),
-            RuntimeError,
-            r"requires 'fc_0\.w_0' with shape \[4, 3\], while .* \[3, 3\]",
-        ),
-        (
-            np.zeros((4, 3)),
-            RuntimeError,
-            r"requires 'fc_0\.w_0' of float32, while .*pdparams has it with float64",
-        ),
+        (np.zeros((3, 3), "float32"), RuntimeError,
+         r"requires 'fc_0\.w_0' with shape \[4, 3\], while .* \[3, 3\]"),
+        (np.zeros((4, 3)), RuntimeError,
+         r"requires 'fc_0\.w_0' of float32, while .*pdparams has it with float64"),
         ([1, 2], FormatError, r"\[fc_0\.w_0\] in .*pdparams should be an array, got list"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_changes_nothing(saved, program, values, array, error, message):
     change(saved, array)
     refuses(lambda: io.load(program, saved), error, message)

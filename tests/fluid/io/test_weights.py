@@ -17,19 +17,9 @@ from fluidlite.base.errors import FormatError, NotSupportedError
 from ...refusals import refuses
 
 KINDS = (
-    "float64",
-    "float32",
-    "float16",
-    "int64",
-    "int32",
-    "int16",
-    "int8",
-    "uint64",
-    "uint32",
-    "uint16",
-    "uint8",
-    "bool",
-)
+    "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
+    "uint8", "bool",
+)  # fmt: skip
 
 
 def arrays():

@@ -98,34 +98,18 @@ TWO = {
     "sums": (lambda x, y: layers.sums([x, y]), [], OFFSETS, []),
     "beside": (lambda x, y: layers.concat([x, y], axis=1), [], OFFSETS, []),
     "below": (lambda x, y: layers.concat([x, y], axis=0), OFFSETS, [[0, 1, 6]], [[0, 2, 3, 6, 7, 12]]),
-    "below, from the end": (
-        lambda x, y: layers.concat([x, y], axis=-2),
-        OFFSETS,
-        [[0, 6]],
-        [[0, 2, 3, 6, 12]],
-    ),
+    "below, from the end": (lambda x, y: layers.concat([x, y], axis=-2), OFFSETS, [[0, 6]],
+        [[0, 2, 3, 6, 12]]),
     "below, one plain": (lambda x, y: layers.concat([x, y], axis=0), OFFSETS, [], []),
-    "below, two levels": (
-        lambda x, y: layers.concat([x, y], axis=0),
-        [[0, 1, 3], [0, 2, 3, 6]],
-        [[0, 2], [0, 0, 6]],
-        [[0, 1, 3, 5], [0, 2, 3, 6, 6, 12]],
-    ),
-    "below, three": (
-        lambda x, y: layers.concat([x, y, x], axis=0),
-        OFFSETS,
-        [[0, 6]],
-        [[0, 2, 3, 6, 12, 14, 15, 18]],
-    ),
+    "below, two levels": (lambda x, y: layers.concat([x, y], axis=0), [[0, 1, 3], [0, 2, 3, 6]],
+        [[0, 2], [0, 0, 6]], [[0, 1, 3, 5], [0, 2, 3, 6, 6, 12]]),
+    "below, three": (lambda x, y: layers.concat([x, y, x], axis=0), OFFSETS, [[0, 6]],
+        [[0, 2, 3, 6, 12, 14, 15, 18]]),
     "of labels": (lambda x, y: layers.cross_entropy(layers.softmax(x), labels(y)), [], OFFSETS, []),
-    "of predictions": (
-        lambda x, y: layers.cross_entropy(layers.softmax(x), labels(y)),
-        OFFSETS,
-        [[0, 6]],
-        OFFSETS,
-    ),
+    "of predictions": (lambda x, y: layers.cross_entropy(layers.softmax(x), labels(y)), OFFSETS, [[0, 6]],
+        OFFSETS),
     "lookup": (lambda x, y: layers.embedding(labels(y), [4, 3]), OFFSETS, [[0, 1, 6]], [[0, 1, 6]]),
-}
+}  # fmt: skip
 
 
 def labels(y):

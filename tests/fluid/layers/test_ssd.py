@@ -32,18 +32,12 @@ def test_head():
         ({}, AssertionError, "min_sizes for each of its 2 inputs"),
         ({"min_sizes": [4.0, 6.0]}, AssertionError, "max_sizes for each"),
         ({"min_ratio": 20, "max_ratio": 90}, AssertionError, "min_ratio and max_ratio for three inputs"),
-        (
-            {"min_sizes": [4.0, 5.0], "max_sizes": [5.0, 6.0], "aspect_ratios": [[2.0]]},
-            ValueError,
-            "'aspect_ratios'",
-        ),
-        (
-            {"min_sizes": [4.0, 5.0], "max_sizes": [5.0, 6.0], "steps": 3.0},
-            ValueError,
-            "'steps' of multi_box_head",
-        ),
+        ({"min_sizes": [4.0, 5.0], "max_sizes": [5.0, 6.0], "aspect_ratios": [[2.0]]}, ValueError,
+         "'aspect_ratios'"),
+        ({"min_sizes": [4.0, 5.0], "max_sizes": [5.0, 6.0], "steps": 3.0}, ValueError,
+         "'steps' of multi_box_head"),
     ],
-)
+)  # fmt: skip
 def test_head_that_does_not_fit(given, error, message):
     with pytest.raises(error, match=message):
         head(**given)

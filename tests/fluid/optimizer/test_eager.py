@@ -428,25 +428,19 @@ def test_one_parameter_listed_twice_is_updated_once():
     ("make", "error", "message"),
     [
         (lambda p: optimizer.SGD(0.1), AttributeError, "parameter_list argument given to the Optimizer"),
-        (
-            lambda p: optimizer.SGD(1, parameter_list=p),
-            TypeError,
-            "float or LearningRateDecay, got <class 'int'>",
-        ),
+        (lambda p: optimizer.SGD(1, parameter_list=p), TypeError,
+         "float or LearningRateDecay, got <class 'int'>"),
         (lambda p: optimizer.SGD(LOSS, parameter_list=p), TypeError, "float or LearningRateDecay"),
         (lambda p: optimizer.SGD(0.1, parameter_list=["w"]), TypeError, r"got str \('w'\)"),
         (lambda p: optimizer.SGD(0.1, parameter_list=p[0]), TypeError, "should be a list of Parameters"),
         (lambda p: optimizer.SGD(0.1, parameter_list=[LOSS]), TypeError, r"got the \w+ 'loss'"),
         (lambda p: optimizer.SGD(0.1, parameter_list=[*p, "b"]), TypeError, "got the str 'b'"),
-        (
-            lambda p: optimizer.SGD(0.1, parameter_list=[*p, Parameter(B, "w")]),
-            ValueError,
-            "two parameters called 'w'",
-        ),
+        (lambda p: optimizer.SGD(0.1, parameter_list=[*p, Parameter(B, "w")]), ValueError,
+         "two parameters called 'w'"),
         (lambda p: optimizer.SGD(0.1, parameter_list=p).minimize(3), TypeError, r"got int \(3\)"),
         (lambda p: optimizer.SGD(0.1, parameter_list=p, grad_clip=3), TypeError, "GradientClipBase"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments(make, error, message):
     with dygraph.guard(), pytest.raises(error, match=message):
         make(_parameters())

@@ -191,21 +191,16 @@ def test_float64_losses_get_a_float64_rate(programs):
     ("make", "expected"),
     [
         (lambda: optimizer.Adam(0.1), [1.4699221, 0.3192310, 0.6848382, 1.9437358, 1.5909364, -0.7047629]),
-        (lambda: optimizer.Adamax(0.1), [1.5088428, 0.3167166, 0.7249089, 1.9792991, 1.6455047, -0.7534207]),
-        (
-            lambda: optimizer.Momentum(0.1, 0.9, use_nesterov=True),
-            [0.7120570, 0.1979288, 0.0773867, 1.0413669, 0.2270559, -0.6411582],
-        ),
-        (
-            lambda: optimizer.LambOptimizer(0.1),
-            [1.3153157, 0.2890327, 0.5311545, 1.7891210, 1.4459418, -0.5918305],
-        ),
-        (
-            lambda: optimizer.RMSPropOptimizer(0.1, momentum=0.3, centered=True),
-            [0.4687022, 0.0424587, -0.3882194, 0.9127600, 0.6015345, -0.5375127],
-        ),
+        (lambda: optimizer.Adamax(0.1),
+         [1.5088428, 0.3167166, 0.7249089, 1.9792991, 1.6455047, -0.7534207]),
+        (lambda: optimizer.Momentum(0.1, 0.9, use_nesterov=True),
+         [0.7120570, 0.1979288, 0.0773867, 1.0413669, 0.2270559, -0.6411582]),
+        (lambda: optimizer.LambOptimizer(0.1),
+         [1.3153157, 0.2890327, 0.5311545, 1.7891210, 1.4459418, -0.5918305]),
+        (lambda: optimizer.RMSPropOptimizer(0.1, momentum=0.3, centered=True),
+         [0.4687022, 0.0424587, -0.3882194, 0.9127600, 0.6015345, -0.5375127]),
     ],
-)
+)  # fmt: skip
 def test_three_steps_as_recorded(programs, make, expected):
     rng = np.random.RandomState(0)
     start = rng.randn(3, 2).astype("float32")

@@ -149,25 +149,16 @@ LOSSES = [1.0, 0.9, 0.89, 0.895, 0.9, 0.95, 0.8, 0.85, 0.9, 0.9, 0.9, 0.9, 0.7]
     ("options", "rates", "bad"),
     [
         ({"patience": 2}, [1] * 5 + [0.1] * 4 + [0.01] * 4, [0, 0, 0, 1, 2, 0, 0, 1, 2, 0, 1, 2, 0]),
-        (
-            {"patience": 2, "threshold_mode": "abs", "threshold": 0.05},
-            [1] * 4 + [0.1] * 5 + [0.01] * 4,
-            [0, 0, 1, 2, 0, 1, 0, 1, 2, 0, 1, 2, 0],
-        ),
-        (
-            {"patience": 1, "cooldown": 2},
-            [1] * 4 + [0.1] * 5 + [0.01] * 4,
-            [0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0],
-        ),
+        ({"patience": 2, "threshold_mode": "abs", "threshold": 0.05}, [1] * 4 + [0.1] * 5 + [0.01] * 4,
+         [0, 0, 1, 2, 0, 1, 0, 1, 2, 0, 1, 2, 0]),
+        ({"patience": 1, "cooldown": 2}, [1] * 4 + [0.1] * 5 + [0.01] * 4,
+         [0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0]),
         ({"patience": 0, "min_lr": 0.2}, [1] * 3 + [0.2] * 10, [0] * 13),
-        (
-            {"patience": 2, "mode": "max"},
-            [1] * 3 + [0.1] * 3 + [0.01] * 3 + [0.001] * 3 + [0.0001],
-            [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0],
-        ),
+        ({"patience": 2, "mode": "max"}, [1] * 3 + [0.1] * 3 + [0.01] * 3 + [0.001] * 3 + [0.0001],
+         [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0]),
         ({"patience": 0, "decay_rate": 0.999, "eps": 0.01}, [1] * 13, [0] * 13),
     ],
-)
+)  # fmt: skip
 def test_reduce_on_plateau(options, rates, bad):
     schedule = dygraph.ReduceLROnPlateau(1.0, **options)
     seen, counted = [], []
@@ -198,42 +189,27 @@ def test_reduce_on_plateau_says_what_it_does(capsys):
         (lambda: dygraph.NoamDecay(16, 4, begin=0)(), ZeroDivisionError, "negative power"),
         (lambda: dygraph.PiecewiseDecay([], [], 0), ValueError, "one value more than boundaries"),
         (lambda: dygraph.LinearLrWarmup("x", 3, 0.0, 0.1), TypeError, "the current type is x"),
-        (
-            lambda: dygraph.LinearLrWarmup(0.1, 3, 0.5, 0.1),
-            AssertionError,
-            "end_lr 0.1 must be greater than start_lr 0.5",
-        ),
+        (lambda: dygraph.LinearLrWarmup(0.1, 3, 0.5, 0.1), AssertionError,
+         "end_lr 0.1 must be greater than start_lr 0.5"),
         (lambda: dygraph.StepDecay("x", 3), TypeError, "The type of 'learning_rate' must be 'float, int'"),
         (lambda: dygraph.StepDecay(0.1, 3.0), TypeError, "The type of 'step_size' must be 'int'"),
         (lambda: dygraph.StepDecay(0.1, 0), ValueError, "step_size must be at least 1, got 0"),
         (lambda: dygraph.StepDecay(0.1, 3, 1.0), ValueError, "decay_rate should be < 1.0"),
         (lambda: dygraph.MultiStepDecay(0.1, 3), TypeError, "The type of 'milestones'"),
-        (
-            lambda: dygraph.MultiStepDecay(0.1, [3, 2]),
-            ValueError,
-            "The elements of milestones must be incremented",
-        ),
+        (lambda: dygraph.MultiStepDecay(0.1, [3, 2]), ValueError,
+         "The elements of milestones must be incremented"),
         (lambda: dygraph.LambdaDecay(0.1, 3), TypeError, "The type of 'lr_lambda' in 'LambdaDecay'"),
         (lambda: dygraph.ReduceLROnPlateau(1.0, mode="x"), ValueError, "mode: x is unknown"),
-        (
-            lambda: dygraph.ReduceLROnPlateau(1.0, threshold_mode="x"),
-            ValueError,
-            "threshold mode: x is unknown",
-        ),
+        (lambda: dygraph.ReduceLROnPlateau(1.0, threshold_mode="x"), ValueError,
+         "threshold mode: x is unknown"),
         (lambda: dygraph.ReduceLROnPlateau(1.0, decay_rate=1.0), ValueError, "decay_rate should be < 1.0"),
-        (
-            lambda: dygraph.ReduceLROnPlateau("x"),
-            TypeError,
-            "The type of 'learning_rate' in 'ReduceLROnPlateau'",
-        ),
+        (lambda: dygraph.ReduceLROnPlateau("x"), TypeError,
+         "The type of 'learning_rate' in 'ReduceLROnPlateau'"),
         (lambda: dygraph.ReduceLROnPlateau(1.0).step(), TypeError, "needs the loss"),
-        (
-            lambda: dygraph.ReduceLROnPlateau(1.0).step(np.ones(2)),
-            AssertionError,
-            r"current loss.shape is \[2\]",
-        ),
+        (lambda: dygraph.ReduceLROnPlateau(1.0).step(np.ones(2)), AssertionError,
+         r"current loss.shape is \[2\]"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments(make, error, message):
     refuses(make, error, message)
 

@@ -103,15 +103,10 @@ def test_each_run_has_another_order(mode, monkeypatch):
 # item, layer, parent, children: nodes 4, 5 and 6 are leaves
 TREE = np.array(
     [
-        [0] * 5,
-        [0, 0, 0, 2, 3],
-        [0, 1, 1, 4, 0],
-        [0, 1, 1, 5, 6],
-        [1, 2, 2, 0, 0],
-        [2, 2, 3, 0, 0],
+        [0] * 5, [0, 0, 0, 2, 3], [0, 1, 1, 4, 0], [0, 1, 1, 5, 6], [1, 2, 2, 0, 0], [2, 2, 3, 0, 0],
         [3, 2, 3, 0, 0],
     ]
-)
+)  # fmt: skip
 
 
 def test_children():

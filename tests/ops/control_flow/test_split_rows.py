@@ -116,22 +116,14 @@ def test_masks_that_do_not_fit(chosen, lod, message):
 @pytest.mark.parametrize(
     ("yes", "no", "lods", "message"),
     [
-        (
-            ROWS[:1],
-            ROWS[:1],
-            ([], [], []),
-            r"InFalse must have 2 rows, as many as Mask chooses, got shape \[1, 1\]",
-        ),
+        (ROWS[:1], ROWS[:1], ([], [], []),
+         r"InFalse must have 2 rows, as many as Mask chooses, got shape \[1, 1\]"),
         (ROWS[:1], ROWS[:3], ([], [], [[0, 1, 2, 3]]), "InFalse must have 2 sequences"),
-        (
-            ROWS[:1],
-            ROWS[:2].astype("int64"),
-            ([], [], []),
-            r"InTrue are float32 \[1\], those of InFalse int64 \[1\]",
-        ),
+        (ROWS[:1], ROWS[:2].astype("int64"), ([], [], []),
+         r"InTrue are float32 \[1\], those of InFalse int64 \[1\]"),
         (ROWS[:1], ROWS[:2], ([], [], [[0, 1, 2]]), "InTrue has 0 levels of sequences and InFalse 1"),
     ],
-)
+)  # fmt: skip
 def test_sides_that_do_not_fit(yes, no, lods, message):
     with pytest.raises(OperatorError, match=message):
         merge(yes, no, mask(1, 0, 0), lods=lods)

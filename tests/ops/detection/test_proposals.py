@@ -154,12 +154,8 @@ def test_generate_proposal_labels():
         inputs, RpnRois=[[[0, 5]]], **{s: [[[0, 3]]] for s in ("GtClasses", "IsCrowd", "GtBoxes")}
     )
     attrs = {
-        "batch_size_per_im": 8,
-        "fg_fraction": 0.5,
-        "fg_thresh": 0.5,
-        "class_nums": 3,
-        "use_random": False,
-    }
+        "batch_size_per_im": 8, "fg_fraction": 0.5, "fg_thresh": 0.5, "class_nums": 3, "use_random": False,
+    }  # fmt: skip
     attrs["bbox_reg_weights"] = [0.5, 1.0, 1.0, 1.0]
     made = run_kernel("generate_proposal_labels", inputs, attrs, lods)
     # Both boxes, two regions that overlap them, and what overlaps no box (the crowd's is one, too) by half.
@@ -230,12 +226,8 @@ def test_backgrounds_stay_where_there_is_no_foreground():
         inputs, RpnRois=[[[0, 9]]], **{s: [[[0, 1]]] for s in ("GtClasses", "IsCrowd", "GtBoxes")}
     )
     attrs = {
-        "batch_size_per_im": 4,
-        "fg_thresh": 0.5,
-        "bg_thresh_lo": 0.0,
-        "class_nums": 3,
-        "use_random": True,
-    }
+        "batch_size_per_im": 4, "fg_thresh": 0.5, "bg_thresh_lo": 0.0, "class_nums": 3, "use_random": True,
+    }  # fmt: skip
     for _ in range(5):
         made = run_kernel("generate_proposal_labels", inputs, attrs, lods)
         assert made["Rois"][0][:, 0].tolist() == [0, 10, 20, 30]

@@ -197,12 +197,8 @@ def test_deformable_psroi_pooling():
     rois = np.array([[0, 0, 3, 3], [1, 1, 4, 3], [2, 1, 5, 4]], "float32")
     inputs = {"Input": X, "ROIs": rois, "Trans": np.zeros((3, 2, 2, 2), "float32")}
     attrs = {
-        "output_dim": 2,
-        "pooled_height": 2,
-        "pooled_width": 2,
-        "part_size": [2, 2],
-        "sample_per_part": 2,
-    }
+        "output_dim": 2, "pooled_height": 2, "pooled_width": 2, "part_size": [2, 2], "sample_per_part": 2,
+    }  # fmt: skip
     lods = {"Input": [[]], "ROIs": LODS["ROIs"], "Trans": [[]]}
     # Regions begin half a place before their first one, and four samples of a bin are a place apart.
     made = run_kernel("deformable_psroi_pooling", inputs, attrs, lods)["Output"][0]

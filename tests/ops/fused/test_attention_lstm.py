@@ -16,13 +16,9 @@ def drawn(*shape):
 
 
 SEEN = {
-    "X": drawn(5, 3),
-    "C0": drawn(2, 2),
-    "AttentionWeight": drawn(5, 1),
-    "AttentionBias": drawn(1, 1),
-    "LSTMWeight": drawn(5, 8),
-    "LSTMBias": drawn(1, 8),
-}
+    "X": drawn(5, 3), "C0": drawn(2, 2), "AttentionWeight": drawn(5, 1), "AttentionBias": drawn(1, 1),
+    "LSTMWeight": drawn(5, 8), "LSTMBias": drawn(1, 8),
+}  # fmt: skip
 SCALED = {**SEEN, "H0": drawn(2, 2), "AttentionScalar": np.full((1, 1), 0.7, "float32")}
 SCALED["AttentionScalarBias"] = np.full((1, 1), 0.2, "float32")
 TRANSPOSED = {
@@ -47,10 +43,7 @@ PEEPING = {**EMBEDDED, "Bias": drawn(1, 14), "H0": drawn(2, 2), "C0": drawn(2, 2
             SEEN,
             "tanh",
             [
-                [0.565575, 0.621179],
-                [0.74998, 0.775088],
-                [0.465264, 0.600787],
-                [0.691871, 0.754621],
+                [0.565575, 0.621179], [0.74998, 0.775088], [0.465264, 0.600787], [0.691871, 0.754621],
                 [0.801704, 0.808041],
             ],
         ),
@@ -58,10 +51,7 @@ PEEPING = {**EMBEDDED, "Bias": drawn(1, 14), "H0": drawn(2, 2), "C0": drawn(2, 2
             SCALED,
             "relu",
             [
-                [0.78972, 0.792569],
-                [0.850163, 0.833881],
-                [0.671048, 0.786942],
-                [0.828168, 0.820419],
+                [0.78972, 0.792569], [0.850163, 0.833881], [0.671048, 0.786942], [0.828168, 0.820419],
                 [0.869803, 0.833577],
             ],
         ),
@@ -69,15 +59,12 @@ PEEPING = {**EMBEDDED, "Bias": drawn(1, 14), "H0": drawn(2, 2), "C0": drawn(2, 2
             TRANSPOSED,
             "tanh",
             [
-                [0.729424, 0.744202],
-                [0.805729, 0.811545],
-                [0.617573, 0.73793],
-                [0.765886, 0.7936],
+                [0.729424, 0.744202], [0.805729, 0.811545], [0.617573, 0.73793], [0.765886, 0.7936],
                 [0.832636, 0.820729],
             ],
         ),
     ],
-)
+)  # fmt: skip
 def test_attention_lstm(inputs, candidate, hidden):
     attrs = {"candidate_activation": candidate}
     lods = {"X": [OFFSETS]}
@@ -91,10 +78,7 @@ def test_attention_lstm(inputs, candidate, hidden):
             EMBEDDED,
             {"use_peepholes": False},
             [
-                [0.00439589, 0.249502],
-                [0.265597, 0.306628],
-                [0.124572, 0.162328],
-                [0.225182, 0.397795],
+                [0.00439589, 0.249502], [0.265597, 0.306628], [0.124572, 0.162328], [0.225182, 0.397795],
                 [0.456174, 0.460814],
             ],
         ),
@@ -102,10 +86,7 @@ def test_attention_lstm(inputs, candidate, hidden):
             EMBEDDED,
             {"use_peepholes": False, "is_reverse": True},
             [
-                [0.165857, 0.346584],
-                [0.236356, 0.0943708],
-                [0.3302, 0.500661],
-                [0.28891, 0.377945],
+                [0.165857, 0.346584], [0.236356, 0.0943708], [0.3302, 0.500661], [0.28891, 0.377945],
                 [0.236356, 0.0943708],
             ],
         ),
@@ -113,15 +94,12 @@ def test_attention_lstm(inputs, candidate, hidden):
             PEEPING,
             {},
             [
-                [0.0344953, 0.510098],
-                [0.345508, 0.629274],
-                [0.533906, 0.352958],
-                [0.663239, 0.663468],
+                [0.0344953, 0.510098], [0.345508, 0.629274], [0.533906, 0.352958], [0.663239, 0.663468],
                 [0.826111, 0.818276],
             ],
         ),
     ],
-)
+)  # fmt: skip
 def test_fused_embedding_fc_lstm(inputs, attrs, hidden):
     lods = {"Ids": [OFFSETS]}
     check("fused_embedding_fc_lstm", inputs, attrs, {"Hidden": np.array(hidden, "float32")}, lods=lods)

@@ -33,13 +33,9 @@ UNARY = [
 ]
 BINARY = ["elementwise_add", "elementwise_add", "elementwise_sub", "elementwise_mul", "elementwise_max"]
 EXTRA = {
-    "reshape2": ["XShape"],
-    "transpose2": ["XShape"],
-    "squeeze2": ["XShape"],
-    "unsqueeze2": ["XShape"],
-    "flatten2": ["XShape"],
-    "dropout": ["Mask"],
-}
+    "reshape2": ["XShape"], "transpose2": ["XShape"], "squeeze2": ["XShape"], "unsqueeze2": ["XShape"],
+    "flatten2": ["XShape"], "dropout": ["Mask"],
+}  # fmt: skip
 OUT = {"stack": "Y", "layer_norm": "Y", "batch_norm": "Y"}
 
 

@@ -11,11 +11,6 @@ from . import (
 )
 
 __all__ = [
-    "recipes_dense",
-    "recipes_loss",
-    "recipes_moving",
-    "recipes_pointwise",
-    "recipes_sequence",
-    "recipes_sequence_rows",
-    "recipes_update",
-]
+    "recipes_dense", "recipes_loss", "recipes_moving", "recipes_pointwise", "recipes_sequence",
+    "recipes_sequence_rows", "recipes_update",
+]  # fmt: skip

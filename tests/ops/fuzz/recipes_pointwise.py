@@ -107,16 +107,9 @@ def increment(c: Chooser, op: str) -> Case:
 @recipe("cast")
 def cast(c: Chooser, op: str) -> Case:
     numbers = {
-        "bool": 0,
-        "int16": 1,
-        "int32": 2,
-        "int64": 3,
-        "float16": 4,
-        "float32": 5,
-        "float64": 6,
-        "uint8": 20,
-        "int8": 21,
-    }
+        "bool": 0, "int16": 1, "int32": 2, "int64": 3, "float16": 4, "float32": 5, "float64": 6,
+        "uint8": 20, "int8": 21,
+    }  # fmt: skip
     source, target = c.pick(ALL), c.pick(ALL)
     x = c.values(c.shape(), source)
     if source.startswith("float") and c.one_in(3):

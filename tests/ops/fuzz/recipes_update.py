@@ -10,31 +10,21 @@ from .cases import Case, Chooser, case, recipe
 UPDATES = {
     "sgd": ("", {}),
     "momentum": ("Velocity", {"mu": (0.9, 0.0), "use_nesterov": (False, True)}),
-    "lars_momentum": (
-        "Velocity",
-        {"mu": (0.9,), "lars_coeff": (1e-3, 0.1), "lars_weight_decay": (5e-4, 0.0)},
-    ),
+    "lars_momentum": ("Velocity",
+        {"mu": (0.9,), "lars_coeff": (1e-3, 0.1), "lars_weight_decay": (5e-4, 0.0)}),
     "adagrad": ("Moment+", {"epsilon": (1e-6,)}),
     "decayed_adagrad": ("Moment+", {"decay": (0.95, 0.5), "epsilon": (1e-6,)}),
     "adadelta": ("AvgSquaredGrad+ AvgSquaredUpdate+", {"rho": (0.95, 0.5), "epsilon": (1e-6,)}),
-    "adam": (
-        "Moment1 Moment2+ Beta1Pow! Beta2Pow!",
-        {"beta1": (0.9,), "beta2": (0.999,), "epsilon": (1e-8, 1e-3)},
-    ),
+    "adam": ("Moment1 Moment2+ Beta1Pow! Beta2Pow!",
+        {"beta1": (0.9,), "beta2": (0.999,), "epsilon": (1e-8, 1e-3)}),
     "adamax": ("Moment InfNorm+ Beta1Pow!", {"beta1": (0.9,), "beta2": (0.999,), "epsilon": (1e-8,)}),
-    "lamb": (
-        "Moment1 Moment2+ Beta1Pow! Beta2Pow!",
-        {"beta1": (0.9,), "beta2": (0.999,), "epsilon": (1e-6,), "weight_decay": (0.01, 0.0)},
-    ),
-    "ftrl": (
-        "SquaredAccumulator+ LinearAccumulator",
-        {"l1": (0.0, 0.1), "l2": (0.0, 0.1), "lr_power": (-0.5, -0.3)},
-    ),
-    "rmsprop": (
-        "Moment MeanSquare+ MeanGrad",
-        {"decay": (0.9,), "momentum": (0.0, 0.5), "epsilon": (1e-6,), "centered": (False, True)},
-    ),
-}
+    "lamb": ("Moment1 Moment2+ Beta1Pow! Beta2Pow!",
+        {"beta1": (0.9,), "beta2": (0.999,), "epsilon": (1e-6,), "weight_decay": (0.01, 0.0)}),
+    "ftrl": ("SquaredAccumulator+ LinearAccumulator",
+        {"l1": (0.0, 0.1), "l2": (0.0, 0.1), "lr_power": (-0.5, -0.3)}),
+    "rmsprop": ("Moment MeanSquare+ MeanGrad",
+        {"decay": (0.9,), "momentum": (0.0, 0.5), "epsilon": (1e-6,), "centered": (False, True)}),
+}  # fmt: skip
 
 
 @recipe(*UPDATES)

@@ -27,13 +27,8 @@ from .ways import INTERMEDIATE, Result, attempt, complete
 ROWS = (3, 2, 5, 16, 17, 64, 1, 0, 3)
 """Sizes of the batch; the plan is made for the first."""
 GROWTH: tuple[Callable[[int], int], ...] = (
-    lambda n: n,
-    lambda n: 2 * n,
-    lambda n: n + 1,
-    lambda n: max(2, n - 1),
-    lambda n: n + 15,
-    lambda n: n,
-)
+    lambda n: n, lambda n: 2 * n, lambda n: n + 1, lambda n: max(2, n - 1), lambda n: n + 15, lambda n: n,
+)  # fmt: skip
 """Maps of every size above 1 to another; equal sizes stay equal."""
 COPIES = (2, 1, 3, 2, 5)
 """Numbers of repetitions of a case's sequences."""

@@ -14,13 +14,9 @@ Y = np.array([[1, 3, 2], [2, 2, 2]])
 P = np.array([[True, False, True], [False, True, False]])
 Q = np.array([[True, True, False], [False, False, True]])
 COMPARISONS = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "less_than": operator.lt,
-    "less_equal": operator.le,
-    "greater_than": operator.gt,
-    "greater_equal": operator.ge,
-}
+    "equal": operator.eq, "not_equal": operator.ne, "less_than": operator.lt, "less_equal": operator.le,
+    "greater_than": operator.gt, "greater_equal": operator.ge,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])

@@ -32,14 +32,9 @@ LAYOUTS = {
     "ones_around": ((3, 1, 5), 1, (1, 3, 1, 5)),
 }
 FUNCTIONS = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "max": np.maximum,
-    "min": np.minimum,
-    "pow": np.power,
-}
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum,
+    "min": np.minimum, "pow": np.power,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("layout", sorted(LAYOUTS))
@@ -89,13 +84,9 @@ def test_second_derivatives(name):
 # Recorded from Paddle 1.8.5.
 LEFT, RIGHT = [-7, -6, 7, 6, 5], [3, 3, -3, -3, 5]
 INTEGERS = {
-    "add": [-4, -3, 4, 3, 10],
-    "div": [-2, -2, -2, -2, 1],
-    "floordiv": [-2, -2, -2, -2, 1],
-    "mod": [-1, 0, 1, 0, 0],
-    "max": [3, 3, 7, 6, 5],
-    "pow": [-343, -216, 0, 0, 3125],
-}
+    "add": [-4, -3, 4, 3, 10], "div": [-2, -2, -2, -2, 1], "floordiv": [-2, -2, -2, -2, 1],
+    "mod": [-1, 0, 1, 0, 0], "max": [3, 3, 7, 6, 5], "pow": [-343, -216, 0, 0, 3125],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

@@ -75,13 +75,9 @@ def test_an_empty_reference():
 # types, then found, wanted and correct chunks.
 FOUND, WANTED = column(0, 1, 4, 2, 3, 4, 0, 1), column(0, 1, 4, 2, 3, 3, 0, 0)
 SEEN = [
-    ("IOB", 2, [], [3, 5, 2]),
-    ("IOE", 2, [], [3, 4, 3]),
-    ("IOBES", 1, [], [4, 6, 3]),
-    ("plain", 4, [], [6, 6, 4]),
-    ("IOB", 2, [0], [1, 2, 1]),
-    ("IOB", 2, [5], [3, 5, 2]),
-]
+    ("IOB", 2, [], [3, 5, 2]), ("IOE", 2, [], [3, 4, 3]), ("IOBES", 1, [], [4, 6, 3]),
+    ("plain", 4, [], [6, 6, 4]), ("IOB", 2, [0], [1, 2, 1]), ("IOB", 2, [5], [3, 5, 2]),
+]  # fmt: skip
 
 
 def shares(inferred, labelled, correct):

@@ -21,13 +21,9 @@ def f32(*values):
 )
 def test_dgc_momentum(step, nesterov, param, velocity):
     given = {
-        "Param": f32(1, 2),
-        "Grad": f32(0.5, 0.25),
-        "Velocity": f32(0.1, 0.2),
-        "LearningRate": f32(0.1),
-        "current_step": f32(step),
-        "nranks": f32(2),
-    }
+        "Param": f32(1, 2), "Grad": f32(0.5, 0.25), "Velocity": f32(0.1, 0.2), "LearningRate": f32(0.1),
+        "current_step": f32(step), "nranks": f32(2),
+    }  # fmt: skip
     outputs = {"ParamOut": f32(*param), "VelocityOut": f32(*velocity), "Grad_out": f32(0.25, 0.125)}
     attrs = {"mu": 0.9, "use_nesterov": nesterov, "rampup_begin_step": 3.0}
     check("dgc_momentum", given, attrs, outputs, programs=False)

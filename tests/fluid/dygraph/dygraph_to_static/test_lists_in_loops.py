@@ -90,15 +90,9 @@ def slices(x):
     found = grown(x)
     k = layers.cast(layers.reduce_sum(x * 0 + 0.5), "int64")  # 2
     parts = [
-        found[1:],
-        found[:-1],
-        found[::2],
-        found[-3:3],
-        found[3:0:-2],
-        found[k:],
-        found[:k],
+        found[1:], found[:-1], found[::2], found[-3:3], found[3:0:-2], found[k:], found[:k],
         found[-100:100:3],
-    ]
+    ]  # fmt: skip
     return [layers.concat(part, axis=0) for part in parts], len(found[5:]), len(found[2:1]), len(found[1:])
 
 

@@ -306,28 +306,19 @@ REFUSED = {
 }
 # Outside of the block, or before its inputs.
 OUTSIDE = [
-    (
-        lambda: layers.DynamicRNN().step_input(3),
-        ValueError,
-        "step_input can only be invoked inside rnn block",
-    ),
-    (
-        lambda: layers.DynamicRNN().memory(shape=[1]),
-        ValueError,
-        "memory can only be invoked inside rnn block",
-    ),
+    (lambda: layers.DynamicRNN().step_input(3), ValueError,
+     "step_input can only be invoked inside rnn block"),
+    (lambda: layers.DynamicRNN().memory(shape=[1]), ValueError,
+     "memory can only be invoked inside rnn block"),
     (lambda: layers.DynamicRNN().output(3), ValueError, "output can only be invoked inside rnn block"),
     (lambda: layers.DynamicRNN()(), ValueError, "can only be visited outside the rnn block"),
-    (
-        before_input(lambda rnn, x: rnn.memory(shape=[3])),
-        ValueError,
-        "step_input should be invoked before memory",
-    ),
+    (before_input(lambda rnn, x: rnn.memory(shape=[3])), ValueError,
+     "step_input should be invoked before memory"),
     (before_input(lambda rnn, x: rnn.memory(init=x, need_reorder=True)), ValueError, "need_reorder=True"),
     (before_input(lambda rnn, x: None), ValueError, "needs a step_input"),
     (before_input(lambda rnn, x: rnn.memory(init=x)), TypeError, "step_input be invoked before memory"),
     (before_input(lambda rnn, x: rnn.static_input(x)), RuntimeError, "must be called after step_input"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

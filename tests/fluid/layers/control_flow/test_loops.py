@@ -338,35 +338,27 @@ def test_parameters_used_in_several_iterations_are_trained(programs):
     "call, error, message",
     [
         (lambda: layers.While(3), TypeError, "condition should be a variable, got int"),
-        (
-            lambda: layers.While(number(1)),
-            TypeError,
-            "condition should be a boolean variable, got 'fill_constant_0",
-        ),
-        (
-            lambda: layers.While(fluid.data("c", [2], "bool")),
-            TypeError,
-            r"one element, got 'c' of shape \[2\]",
-        ),
-        (lambda: layers.while_loop(3, len, [number(1)]), TypeError, "cond in while_loop should be callable"),
-        (lambda: layers.while_loop(len, 3, [number(1)]), TypeError, "body in while_loop should be callable"),
-        (
-            lambda: layers.while_loop(len, len, number(1)),
-            TypeError,
-            "loop_vars in while_loop should be a list",
-        ),
-        (lambda: layers.while_loop(len, len, []), ValueError, "loop_vars in while_loop should not be empty"),
-        (
-            lambda: layers.while_loop(lambda i: True, len, [number(1)]),
-            TypeError,
-            "cond in while_loop should be a var",
-        ),
-        (lambda: layers.while_loop(lambda i: i, len, [number(1)]), TypeError, "should be a boolean variable"),
+        (lambda: layers.While(number(1)), TypeError,
+         "condition should be a boolean variable, got 'fill_constant_0"),
+        (lambda: layers.While(fluid.data("c", [2], "bool")), TypeError,
+         r"one element, got 'c' of shape \[2\]"),
+        (lambda: layers.while_loop(3, len, [number(1)]), TypeError,
+         "cond in while_loop should be callable"),
+        (lambda: layers.while_loop(len, 3, [number(1)]), TypeError,
+         "body in while_loop should be callable"),
+        (lambda: layers.while_loop(len, len, number(1)), TypeError,
+         "loop_vars in while_loop should be a list"),
+        (lambda: layers.while_loop(len, len, []), ValueError,
+         "loop_vars in while_loop should not be empty"),
+        (lambda: layers.while_loop(lambda i: True, len, [number(1)]), TypeError,
+         "cond in while_loop should be a var"),
+        (lambda: layers.while_loop(lambda i: i, len, [number(1)]), TypeError,
+         "should be a boolean variable"),
         (lambda: loop_of(lambda i: [i, i]), ValueError, "the same arity .*: 2 instead of 1"),
         (lambda: loop_of(lambda i: [[i]]), ValueError, "the same arity .* same nested structure"),
         (lambda: loop_of(lambda i: None), TypeError, "got NoneType"),
     ],
-)
+)  # fmt: skip
 def test_wrong_arguments(call, error, message):
     with program_guard(Program(), Program()), fluid.unique_name.guard(), pytest.raises(error, match=message):
         call()

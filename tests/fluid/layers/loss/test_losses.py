@@ -101,31 +101,23 @@ def test_npair_loss(programs, kind):
     ("build", "error", "message"),
     [
         (lambda s: layers.cross_entropy(s, 3), TypeError, "'label' in cross_entropy must be a Variable"),
-        (lambda s: layers.cross_entropy(s.astype("int64"), s), TypeError, "'input' in cross_entropy must be"),
+        (lambda s: layers.cross_entropy(s.astype("int64"), s), TypeError,
+         "'input' in cross_entropy must be"),
         (lambda s: layers.cross_entropy(s, s), ValueError, "one class number a row.*test_losses.py"),
         (lambda s: layers.square_error_cost(s, 3), TypeError, "'label' in square_error_cost"),
         (lambda s: layers.kldiv_loss(s, s, "max"), ValueError, "'reduction' of kldiv_loss must be one of"),
-        (
-            lambda s: layers.label_smooth(s, epsilon=2.0),
-            ValueError,
-            "epsilon must be between 0 and 1, got 2.0",
-        ),
-        (
-            lambda s: layers.dropout(s, 1.5),
-            ValueError,
-            r"'dropout_prob' of dropout must be in \[0, 1\], got 1.5",
-        ),
-        (
-            lambda s: layers.dropout(s, 0.5, dropout_implementation="q"),
-            ValueError,
-            "'dropout_implementation'",
-        ),
+        (lambda s: layers.label_smooth(s, epsilon=2.0), ValueError,
+         "epsilon must be between 0 and 1, got 2.0"),
+        (lambda s: layers.dropout(s, 1.5), ValueError,
+         r"'dropout_prob' of dropout must be in \[0, 1\], got 1.5"),
+        (lambda s: layers.dropout(s, 0.5, dropout_implementation="q"), ValueError,
+         "'dropout_implementation'"),
         (lambda s: layers.topk(s, 5), ValueError, r"k must be in \[1, 4\]"),
         (lambda s: layers.one_hot(s, 3), TypeError, "'input' in one_hot must be .*float32"),
         (lambda s: layers.accuracy(s.astype("int64"), s), TypeError, "'input' in accuracy must be"),
         (lambda s: layers.log_softmax(s, dtype="int32"), ValueError, "'dtype' of log_softmax must be"),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused(scores, build, error, message):
     with pytest.raises(error, match=message):
         build(scores)

@@ -53,20 +53,15 @@ def test_layers_of_one_name_go_on_counting(programs):
     ("build", "error", "message"),
     [
         (lambda x: layers.fc("x", 3), TypeError, "The type of 'input' in fc must be a Variable"),
-        (lambda x: layers.fc(x.astype("int64"), 3), TypeError, "data type of 'input' in fc must be .*int64"),
-        (
-            lambda x: layers.fc(x, 3, num_flatten_dims=2),
-            ValueError,
-            r"'num_flatten_dims' of fc must be in \[1, 2\)",
-        ),
-        (
-            lambda x: layers.fc(data("free", [2, None], "float32"), 3),
-            ValueError,
-            "needs to know the dimensions",
-        ),
+        (lambda x: layers.fc(x.astype("int64"), 3), TypeError,
+         "data type of 'input' in fc must be .*int64"),
+        (lambda x: layers.fc(x, 3, num_flatten_dims=2), ValueError,
+         r"'num_flatten_dims' of fc must be in \[1, 2\)"),
+        (lambda x: layers.fc(data("free", [2, None], "float32"), 3), ValueError,
+         "needs to know the dimensions"),
         (lambda x: layers.fc([x, x], 3, param_attr=["a"] * 3), ValueError, "2 inputs but param_attr has 3"),
     ],
-)
+)  # fmt: skip
 def test_fc_refuses(programs, build, error, message):
     x = data("x", [None, 4], "float32")
     with pytest.raises(error, match=message):

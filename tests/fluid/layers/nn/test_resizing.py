@@ -15,15 +15,8 @@ def test_sizes_as_numbers(image):
     out = layers.image_resize(image, [2, 5], name="foo")
     assert out.name == "foo.tmp_0" and out.shape == (2, 3, 2, 5) and out.op.type == "bilinear_interp"
     names = (
-        "out_d",
-        "out_h",
-        "out_w",
-        "scale",
-        "align_corners",
-        "align_mode",
-        "data_layout",
-        "interp_method",
-    )
+        "out_d", "out_h", "out_w", "scale", "align_corners", "align_mode", "data_layout", "interp_method",
+    )  # fmt: skip
     assert [out.op.attr(name) for name in names] == [-1, 2, 5, 0.0, True, 1, "NCHW", "bilinear"]
 
 

@@ -213,48 +213,32 @@ def test_data(programs):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (
-            lambda: layers.zeros(3, "float32"),
-            TypeError,
-            "'shape' in zeros must be a list or tuple, but received 3",
-        ),
-        (
-            lambda: layers.fill_constant([1], "int8", 1),
-            TypeError,
-            "'dtype' in fill_constant must be one of bool",
-        ),
+        (lambda: layers.zeros(3, "float32"), TypeError,
+         "'shape' in zeros must be a list or tuple, but received 3"),
+        (lambda: layers.fill_constant([1], "int8", 1), TypeError,
+         "'dtype' in fill_constant must be one of bool"),
         (lambda: layers.fill_constant([-1, 2], "float32", 1.0), ValueError, r"0 or more, got \[-1, 2\]"),
-        (
-            lambda: layers.fill_constant(3, "float32", 1.0),
-            TypeError,
-            "'shape' in fill_constant must be a list",
-        ),
-        (
-            lambda: layers.create_global_var([0.5], 1.0, "float32"),
-            TypeError,
-            "must be integers, but received 0.5",
-        ),
-        (lambda: layers.assign([1, 2]), TypeError, "must be a Variable or numpy.ndarray, but received list"),
-        (
-            lambda: layers.assign(np.zeros(2)),
-            TypeError,
-            "bool, float32, int32 or int64, but received float64",
-        ),
+        (lambda: layers.fill_constant(3, "float32", 1.0), TypeError,
+         "'shape' in fill_constant must be a list"),
+        (lambda: layers.create_global_var([0.5], 1.0, "float32"), TypeError,
+         "must be integers, but received 0.5"),
+        (lambda: layers.assign([1, 2]), TypeError,
+         "must be a Variable or numpy.ndarray, but received list"),
+        (lambda: layers.assign(np.zeros(2)), TypeError,
+         "bool, float32, int32 or int64, but received float64"),
         (lambda: layers.cast(3, "int32"), TypeError, "'x' in cast must be a Variable"),
         (lambda: layers.cast(layers.eye(2), "foo"), TypeError, "unknown data type 'foo'"),
-        (
-            lambda: layers.linspace(0, 1, 2, "int32"),
-            TypeError,
-            "must be float32 or float64, but received int32",
-        ),
-        (lambda: layers.uniform_random([1], "int32"), TypeError, "'dtype' in uniform_random must be float32"),
+        (lambda: layers.linspace(0, 1, 2, "int32"), TypeError,
+         "must be float32 or float64, but received int32"),
+        (lambda: layers.uniform_random([1], "int32"), TypeError,
+         "'dtype' in uniform_random must be float32"),
         (lambda: layers.randint(3, 3), ValueError, "received low = 3, high = 3"),
         (lambda: layers.eye(0), TypeError, "sizes of eye must be positive integers, got 0"),
         (lambda: layers.clip(layers.eye(2), 2.0, 1.0), ValueError, "min must not be above max"),
         (lambda: layers.data("x", 3), TypeError, "'shape' in data must be a list or tuple"),
         (lambda: data(3, [1]), TypeError, "'name' in data must be a string, but received 3"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments(programs, make, error, message):
     with pytest.raises(error, match=message):
         make()
