@@ -55,7 +55,9 @@ def compile_plan(request: Request) -> StepPlan:
     from .cuda.compile import lower as lower_to_launches
     from .cuda.plan import DevicePlan
 
-    return DevicePlan(request, lower_to_launches(typed(request), request))
+    code = lower_to_launches(typed(request), request)
+    show("fuse", code.instructions)
+    return DevicePlan(request, code)
 
 
 def typed(request: Request) -> Typed:

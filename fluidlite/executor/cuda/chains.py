@@ -27,7 +27,7 @@ class _Run(ElementwiseRun):
     """Launches of operators; the steps are functions of `backend/cupy_/chains.py`."""
 
     most_steps = chains.MOST_STEPS
-    apart = True
+    owns_results = True
 
     def steps_of(self, each: Instruction) -> Steps | None:
         view = each.view

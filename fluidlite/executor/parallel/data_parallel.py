@@ -266,7 +266,7 @@ class PlaceScopes:
     """Where each place computes; None: on the host."""
 
     group: Group | None = None
-    """What sums the gradients of GPUs."""
+    """The collective that sums gradients over GPUs; None on the host."""
 
     def __init__(self, scope: Scope, count: int) -> None:
         self.devices = (None,) * count

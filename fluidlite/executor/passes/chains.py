@@ -29,20 +29,13 @@ class Part:
 class ElementwiseRun:
     """Neighbouring elementwise calls on equally many elements; a subclass for each target.
 
-    `most_steps`: the limit of steps. `apart`: whether results have memory of their own, so that a variable may be read
-    and overwritten, and results of which only the shape is read need not be computed (`ShapeProvider`).
+    `most_steps`: the limit of steps. `owns_results`: whether results have memory of their own, so that a
+    variable may be read and overwritten, and results of which only the shape is read need not be computed
+    (`ShapeProvider`).
     """
 
     most_steps: int
-    apart = False
-
-    def steps_of(self, each: Instruction) -> chains.Steps | None:
-        """The steps of an instruction; None if it is not elementwise."""
-        raise NotImplementedError
-
-    def call(self, parts: list[Part], results: list[str]) -> Any:
-        """The call that does the steps of `parts` and stores `results`; None if it cannot, or is not worth it."""
-        raise NotImplementedError
+    owns_results = False
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
@@ -52,6 +45,14 @@ class ElementwiseRun:
         self._repeated: list[chains.Repeated] = []
         self._read: set[str] = set()
         self._made: set[str] = set()
+
+    def steps_of(self, each: Instruction) -> chains.Steps | None:
+        """The steps of an instruction; None if it is not elementwise."""
+        raise NotImplementedError
+
+    def call(self, parts: list[Part], results: list[str]) -> Any:
+        """The call that does the steps of `parts` and stores `results`; None if it cannot, or is not worth it."""
+        raise NotImplementedError
 
     def take(self, each: Instruction) -> bool:
         """Add an instruction; False if it is not elementwise or cannot be fused with the others."""
@@ -69,7 +70,7 @@ class ElementwiseRun:
         written = self._uses.written
         if any([written[name] != 1 for name in made]):
             return False
-        if not self.apart and (self._read | outside) & made.keys():
+        if not self.owns_results and (self._read | outside) & made.keys():
             return False
         rooted = [self._rooted(step) for step in found.steps]
         operands = [one for step in rooted for one in step.operands]
@@ -110,7 +111,7 @@ class ElementwiseRun:
         made = {root: name for part in parts for root, name in part.made.items()}
         read = {root: name for part in parts for root, name in part.read.items() if root not in made}
         needs = {root: self._uses.need(root, instructions) for root in made}
-        shapes = [root for root, need in needs.items() if need is Need.SHAPE and self.apart]
+        shapes = [root for root, need in needs.items() if need is Need.SHAPE and self.owns_results]
         results = [root for root, need in needs.items() if need is not Need.NOTHING and root not in shapes]
         call = self.call(parts, results)
         if call is None:
