@@ -48,6 +48,16 @@ def test_softmax_cross_entropy_and_mean_are_one_launch_each_way(kind):
     agree([loss, accuracy], batches)
 
 
+def test_what_reads_the_softmax_may_stand_before_the_loss():
+    logits, y = scores()
+    probable = layers.softmax(logits)
+    accuracy = layers.accuracy(probable, y)
+    loss = layers.mean(layers.cross_entropy(probable, y))
+    optimizer.SGD(0.1).minimize(loss)
+    assert Counter(FORWARD) in joined([loss, accuracy], feeds()[0])
+    agree([loss, accuracy], feeds())
+
+
 def test_labels_to_ignore_and_losses_that_are_fetched():
     logits, y = scores()
     rows = layers.cross_entropy(layers.softmax(logits), y, ignore_index=1)
