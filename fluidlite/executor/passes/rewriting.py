@@ -149,9 +149,11 @@ class _Code:
         span = [each for slot in slots for each in slot]
         if len(span) == len(parts):
             return fused
-        one.at_first = one.at_first if self._can_move(span, fused, parts, one.at_first) else not one.at_first
-        require(self._can_move(span, fused, parts, one.at_first))
-        return fused
+        for to_first in (one.at_first, not one.at_first):
+            if self._can_move(span, fused, parts, to_first):
+                one.at_first = to_first
+                return fused
+        raise NoMatch
 
     def _can_move(
         self, span: list[Instruction], fused: Instruction, parts: Sequence[Instruction], to_first: bool
