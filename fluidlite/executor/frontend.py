@@ -153,9 +153,9 @@ def _inlined(graph: Graph, request: Request, meta: TypeEnv) -> Graph:
 def _with_blocks_inlined(graph: Graph, meta: TypeEnv, arrays: bool, scans: bool) -> Graph:
     ops: Iterable[Operator] = graph.ops
     kept = {name for op in graph.ops for name in blocks.read_before(op) if meta.has(name)}
-    steps = recurrent.RecurrentLowering()
-    loops = ragged_scan.RaggedScanLowering(graph.ops, steps)
-    inliner = Inliner({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
+    lowered = recurrent.Scans()
+    loops = ragged_scan.RaggedScans(graph.ops, lowered)
+    inliner = Inliner({*meta.shapes, *kept}, arrays, *((lowered, loops) if scans else ()))
     if scans and not arrays:
         ops = [*loops.of(ops)]
     made = inliner.with_prologue([*inliner.of(ops)], inliner.touched + inliner.stashes)
@@ -163,7 +163,7 @@ def _with_blocks_inlined(graph: Graph, meta: TypeEnv, arrays: bool, scans: bool)
     made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
     if loops.any:
         made = live(made, wholes(graph.results))
-    return Graph(made, graph.results, inliner.unset, steps.any or loops.any)
+    return Graph(made, graph.results, inliner.unset, lowered.any or loops.any)
 
 
 def _check_fetched(name: str, meta: TypeEnv) -> None:

@@ -29,8 +29,8 @@ from .array_ops import CLEAR, TENSOR_ARRAY, lowered_array_op
 from .blocks import INLINE, ON_ARRAYS, is_inlinable, is_recurrent, mangled_names, ranks
 
 if TYPE_CHECKING:
-    from .ragged_scan import RaggedScanLowering
-    from .recurrent import RecurrentLowering
+    from .ragged_scan import RaggedScans
+    from .recurrent import Scans
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Inliner:
     Args:
         defined: the variables that are defined before the first operator.
         arrays: whether tensor arrays are memory of the engine.
-        steps: lowers `recurrent` operators; None leaves them as they are.
+        scans: lowers `recurrent` operators; None leaves them as they are.
         loops: lowers loops over ranked sequences.
 
     `unset`: variables without a value unless a branch runs, with that branch; `touched`: the arrays met so far;
@@ -61,8 +61,8 @@ class Inliner:
         self,
         defined: Collection[str],
         arrays: bool = False,
-        steps: RecurrentLowering | None = None,
-        loops: RaggedScanLowering | None = None,
+        scans: Scans | None = None,
+        loops: RaggedScans | None = None,
     ) -> None:
         self.unset: dict[str, Operator] = {}
         self.touched: list[str] = []
@@ -70,7 +70,7 @@ class Inliner:
         self.defined = set(defined)
         self.arrays = arrays
         self.array_aliases: dict[str, str] = {}  # gradient of an array -> the array of the same storage
-        self._steps = steps
+        self._scans = scans
         self._loops = loops
         self._local: set[str] = set()  # the names introduced in the block that is being inlined
 
@@ -82,9 +82,9 @@ class Inliner:
                 continue
             if op.type in ON_ARRAYS and self.arrays:
                 yield from self._checked(self._on_array(op, names))
-            elif is_recurrent(op) and self._steps is not None and is_inlinable(op):
+            elif is_recurrent(op) and self._scans is not None and is_inlinable(op):
                 known = {name for name in op.reads() if names.get(name, name) in self.defined}
-                for each in self._steps.of(op, known.__contains__):
+                for each in self._scans.of(op, known.__contains__):
                     self._local.update({*each.writes()} - {*op.writes()})
                     yield from self._checked(renamed(each, names))
             elif op.type in INLINE and is_inlinable(op, self.arrays):
@@ -147,10 +147,8 @@ class Inliner:
 
     def scan_residuals(self, op: Operator, names: Mapping[str, str]) -> list[str]:
         """The residuals of scans in the block of a loop that are not variables of the block."""
-        ops = op.attrs["sub_block"].ops
-        found = [] if self._steps is None else self._steps.kept(ops)
-        found += [] if self._loops is None else self._loops.kept(ops)
-        return [name for name in dict.fromkeys(found) if name not in names]
+        found = [] if self._scans is None else self._scans.kept(op.attrs["sub_block"].ops)
+        return [name for name in found if name not in names]
 
     def define(self, *names: str) -> None:
         """Note that variables have values from here on."""

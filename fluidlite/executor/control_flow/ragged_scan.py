@@ -1,4 +1,4 @@
-"""`RaggedScanLowering`: loops over the steps of ranked sequences, as `DynamicRNN` makes them, as scans.
+"""`RaggedScans`: loops over the steps of ranked sequences, as `DynamicRNN` makes them, as scans.
 
     lod_rank_table(x) -> table           rank(x)                            computed when the offsets are fed
     lod_tensor_to_array(x) -> a          in_steps(x) -> a@VW                the rows of all steps, step by step
@@ -15,34 +15,57 @@ reads the residuals under their names after lowering.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...framework import Block, Operator
-from ...framework.gradients.blocks import kept_names
+from ...framework.gradients.blocks import names_read
 from ...ops.registry import EMPTY, grad_name
 from ..failures import Unsupported
 from ..ir.inference import in_place_of, is_noop, is_unplannable
 from ..ir.ranks import ranked
-from .blocks import everywhere, is_inlinable, residuals_of_block
-from .counted_loops import Access, CountedLoop
-from .rank_ops import ZEROS
-from .ranked_arrays import ARRAY_LOWERINGS, Array, Number, RankedArrays
-from .recurrent import RecurrentLowering
-from .scan_lowering import ALIAS, Prefix, Ragged, ScanLowering, ShapeOnly, Value
+from .blocks import everywhere, is_inlinable
+from .counted_loops import CountedLoop
+from .rank_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES
+from .recurrent import Scans
+from .scan_lowering import ALIAS, BATCHED, Ragged, ScanLowering
 
 
-class RaggedScanLowering(RankedArrays):
-    """Lowers loops over ranked sequences, and the operators on their rank tables and arrays."""
+@dataclass
+class Array:
+    """A tensor array: its `elements` by index, or, as `whole`, those of all steps of a rank table."""
 
-    def __init__(self, ops: Sequence[Operator], inner: RecurrentLowering) -> None:
-        super().__init__()
+    elements: dict[int, str] = field(default_factory=dict)
+    whole: str = ""
+    table: str = ""
+
+    @property
+    def empty(self) -> bool:
+        return not self.elements and not self.whole
+
+    def steps_of(self, table: str) -> str:
+        """`whole` if that are the steps of this table and the array holds nothing else; else ""."""
+        return self.whole if self.table == table and not self.elements else ""
+
+
+class RaggedScans:
+    """Lowers loops over ranked sequences, and the operators on their rank tables and arrays.
+
+    `any`: whether there have been some.
+    """
+
+    def __init__(self, ops: Sequence[Operator], scans: Scans) -> None:
         self.any = False
-        self._inner = inner
+        self._scans = scans
         self._gradients = {
             op.inputs["StepScopes"][0]: op for op in everywhere(ops) if op.type == "while_grad"
         }
-        self._loops: dict[str, ScanLowering] = {}
+        self._tables: dict[str, str] = {}
+        self._arrays: dict[str, Array] = {}
+        # Variable -> an integer constant; the rank table of which it is the number of steps; or, for the comparison of
+        # a zero with that, a pair of both.
+        self._facts: dict[str, Any] = {}
 
     def of(self, ops: Iterable[Operator]) -> Iterator[Operator]:
         for op in ops:
@@ -57,286 +80,247 @@ class RaggedScanLowering(RankedArrays):
                 self.any = True
                 yield from lower(self, op)
 
-    def kept(self, ops: Iterable[Operator]) -> list[str]:
-        """The residuals of the loops among `ops`, and of those in branches among them."""
-        found: list[str] = []
-        for op in ops:
-            if op.type == "conditional_block":
-                found += self.kept(op.attrs["sub_block"].ops)
-            for scope in op.outputs.get("StepScopes", ()):
-                if scope in self._loops:
-                    found += [value.whole for value in self._loops[scope].values.values()]
+    def _note(self, op: Operator) -> None:
+        """Track constants, and what they are compared with."""
+        fact: Any = None
+        if op.type == "fill_constant" and list(op.attr("shape")) == [1] and not op.input_arg_names:
+            value = float(op.attr("value"))
+            fact = int(value) if value.is_integer() else None
+        elif op.definition.planning.pattern == "limit":
+            counter, limit = (self._facts.get(op.inputs[slot][0]) for slot in "XY")
+            fact = (counter, limit) if counter == 0 and isinstance(limit, str) else None
+        for name in op.writes():
+            self._facts[name] = fact
+
+    def _array(self, name: str) -> Array:
+        return self._arrays.setdefault(name, Array())
+
+    # Rank tables and arrays outside of loops.
+
+    def _rank(self, op: Operator) -> Iterator[Operator]:
+        (out,) = op.outputs["Out"]
+        self._tables[out] = table = f"{out}.{len(self._tables)}{BATCHED}{op.block.idx}"
+        yield in_place_of(op, RANK, dict(op.inputs), {}, {"level": op.attr("level"), "table": table})
+
+    def _table(self, op: Operator) -> str:
+        found = self._tables.get(op.inputs["RankTable"][0])
+        if found is None:
+            raise Unsupported("the rank table is not made by this plan", op)
         return found
 
-    def _counted_loop(self, op: Operator, condition: str | None, forward: Block | None = None) -> CountedLoop:
-        try:
-            counted = CountedLoop(op.attrs["sub_block"], condition, forward)
-        except Unsupported as reason:
-            raise Unsupported(str(reason), op) from None
-        for each in counted.ops:
-            if any(map(op.block._is_persistable, each.writes())):
-                raise Unsupported("it changes persistable variables", op)
-        return counted
+    def _longest(self, op: Operator) -> Iterator[Operator]:
+        (out,) = op.outputs["Out"]
+        table = self._facts[out] = self._table(op)
+        yield in_place_of(op, ALIAS, {"X": [ranked(table, "count")]}, {"Out": [out]}, {})
+
+    def _in_order(self, op: Operator) -> Iterator[Operator]:
+        table, back = self._table(op), op.type.endswith("_grad")
+        inputs = {"X": op.inputs["X"], "Index": [ranked(table, "back" if back else "order")]}
+        yield in_place_of(op, IN_ORDER, inputs, dict(op.outputs), {"table": table, "gradient": back})
+
+    def _split(self, op: Operator) -> Iterator[Operator]:
+        (out,), table, adds = op.outputs["Out"], self._table(op), bool(op.attr("accumulate"))
+        if adds and not self._array(out).empty:
+            raise Unsupported("the gradient of an array has elements already", op)
+        array = self._arrays[out] = Array(whole=f"{out}{BATCHED}{op.block.idx}", table=table)
+        inputs = {"X": op.inputs["X"], "Index": [ranked(table, "items")]}
+        yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, {"table": table, "gradient": adds})
+
+    def _join(self, op: Operator) -> Iterator[Operator]:
+        (source,), table = op.inputs["X"], self._table(op)
+        array, like = self._array(source), op.inputs.get("X_W") or []
+        if array.empty and like:
+            yield in_place_of(op, "fill_zeros_like", {"X": like}, dict(op.outputs), {})
+            return
+        if not array.steps_of(table):
+            raise Unsupported("the array does not hold the steps of the sequences of the rank table", op)
+        inputs = {"X": [array.whole], "Index": [ranked(table, "places")], "Like": like}
+        yield in_place_of(op, SEQUENCES, inputs, dict(op.outputs), {"table": table})
+
+    def _index(self, op: Operator) -> int:
+        found = self._facts.get(op.inputs["I"][0])
+        if type(found) is not int or found < 0:
+            raise Unsupported("the index of an array is data-dependent", op)
+        return found
+
+    def _read(self, op: Operator) -> Iterator[Operator]:
+        (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
+        array, like = self._array(source), op.inputs.get("X_W") or []
+        if index in array.elements and like:
+            # Its rows are those of sequences that are not empty.
+            inputs = {"X": like, grad_name("Out"): [array.elements.pop(index)]}
+            yield in_place_of(op, "shrink_rnn_memory_grad", inputs, {grad_name("X"): [out]}, {})
+        elif index in array.elements:
+            yield in_place_of(op, ALIAS, {"X": [array.elements[index]]}, {"Out": [out]}, {})
+        elif array.empty and like:
+            yield in_place_of(op, "fill_zeros_like", {"X": like}, {"Out": [out]}, {})
+        elif index == 0 and array.whole and not like:
+            inputs = {"X": [array.whole], "Index": [ranked(array.table, "first")]}
+            yield in_place_of(op, ROWS, inputs, {"Out": [out]}, {})
+        else:
+            raise Unsupported("the element of an array that is read is data-dependent", op)
+
+    def _write(self, op: Operator) -> Iterator[Operator]:
+        (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
+        array = self._array(out)
+        if op.attr("accumulate") or array.whole or index > len(array.elements):
+            raise Unsupported("the array has elements already, or none before the index", op)
+        array.elements[index] = f"{out}.{index}{BATCHED}{op.block.idx}"
+        yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [array.elements[index]]}, {})
+
+    # Loops.
 
     def _while(self, op: Operator) -> Iterator[Operator]:
-        (condition,) = op.inputs["Condition"]
-        counted = self._counted_loop(op, condition)
-        table, starts = self._initial(op, counted)
-        loop = ScanLowering(op, counted.block, counted.ops, table, False, self._inner)
-
-        def at(access: Any) -> int:
-            return starts[access.counter].value + int(access.offset)
-
-        self._bind_reads(loop, counted, at)
-        self._shorten(loop, counted, at)
-        first, only = counted.outer
-        if only:
-            raise Unsupported(f"the value of {only[0]!r} from the last iteration is needed", op)
-        for name in first:
-            loop.carry(name, name, name, "")
-            loop.last[name] = ""
-        saved, is_local = self._residuals(loop, counted)
-        loop.run(
-            [*(access.variable for access in counted.writes), *is_local],
-            loop.last,
-            (),
-            kept_names(op) is not None,
-        )
-        yield from loop.made
-        for access in counted.writes:
-            array = self._arrays.setdefault(access.array, Array())
-            array.whole, array.table, array.start = loop.all_rows(access.variable), table, at(access)
-        for name in loop.last:
-            yield in_place_of(op, ALIAS, {"X": [self._final_value(loop, name)]}, {"Out": [name]}, {})
-        yield from self._advance(op, table, starts, 1)
-        yield in_place_of(op, "fill_zeros_like", {"X": [condition]}, {"Out": [condition]}, {})
-        for name in op.outputs.get("StepScopes", ()):
-            loop.values = saved | {each: loop.values[loop.ssa_name(each)] for each in (*is_local, *loop.kept)}
-            self._loops[name] = loop
-
-    def _initial(self, op: Operator, counted: CountedLoop) -> tuple[str, dict[str, Number]]:
-        """The rank table whose steps a loop iterates over, and the initial values of its counters."""
-        compared_before = self._conditions.get(op.inputs["Condition"][0])
-        if compared_before is None or counted.limit is None:
-            raise Unsupported("its trip count is data-dependent", op)
-        counter, number, table = compared_before
-        compared, offset, limit = counted.limit
-        if compared != counter or self._numbers.get(counter) != number:
-            raise Unsupported("its condition compares other values than the one before the loop", op)
-        if self._lengths.get(limit) != table or number.table or number.value + offset != 1:
-            raise Unsupported("its trip count is not the number of steps of the ranked sequences", op)
-        starts = {name: self._numbers[name] for name in counted.counters if name in self._numbers}
-        if len(starts) < len(counted.counters) or any(start.table for start in starts.values()):
-            raise Unsupported("the initial value of a counter is data-dependent", op)
-        return table, starts
-
-    def _bind_reads(self, loop: ScanLowering, counted: CountedLoop, at: Callable[[Any], int]) -> None:
-        """Bind what iterations read of arrays: earlier elements, or what the previous iteration has written."""
-        written = {access.array: access for access in counted.writes}
+        counted = CountedLoop(op)
+        (condition,), counter = op.inputs["Condition"], counted.counter
+        runs = self._facts.get(condition)
+        if runs is None or self._facts.get(counter) != 0 or runs != (0, self._facts.get(counted.limit)):
+            raise Unsupported("its trip count is not the number of steps of ranked sequences", op)
+        table = runs[1]
+        loop = ScanLowering(op, counted.ops, self._scans, table=table)
         for read in counted.reads:
-            array = self._arrays.get(read.array, Array())
-            if read.array in written:
-                if array.whole or list(array.elements) != [at(read)]:
-                    raise Unsupported(
-                        "the array of a loop-carried variable has more than its initial element", loop.op
-                    )
-                loop.carry(read.variable, written[read.array].variable, array.elements[at(read)], "")
-            elif array.has_all(at(read), loop.table):
-                loop.values[read.variable] = Ragged(array.whole)
-            else:
+            array, after = self._array(read.array), counted.carried.get(read.array)
+            if after is None:
+                self._read_steps(loop, read.variable, array)
+            elif array.whole or [*array.elements] != [0]:
                 raise Unsupported(
-                    "an array that is read does not hold the steps of the ranked sequences", loop.op
-                )
-        for name, access in written.items():
-            array = self._arrays.get(name, Array())
-            if array.whole or len(array.elements) != at(access):
-                raise Unsupported("an array is not written from its end on", loop.op)
-
-    def _residuals(self, loop: ScanLowering, counted: CountedLoop) -> tuple[dict[str, Value], list[str]]:
-        """The residuals: those that exist before the scan, and the names of those that its body computes."""
-        op, block = loop.op, counted.block
-        kept = kept_names(op) or frozenset()
-        gradient = self._gradients.get((op.outputs.get("StepScopes") or [""])[0])
-        inner = gradient.attrs["sub_block"] if gradient is not None else None
-        whole: list[str] = []
-        saved: dict[str, Value] = {}
-        for name in (*loop.values, *loop.after, *loop.shortened):
-            if name not in kept or name not in block.vars:
-                continue
-            if name in loop.values:
-                saved[name] = loop.values[name]
-            elif name in loop.shortened:
-                whole.append(name)
-            elif inner is None or _needs_elements(inner, name):
-                raise Unsupported(f"the gradient reads the loop-carried variable {name!r}", op)
-            elif loop.rows[name] != "m":
-                raise Unsupported(
-                    f"the gradient reads the shape of {name!r}, which is not shortened",
-                    op,
+                    "the array of a loop-carried variable has more than its initial element", op
                 )
             else:
-                saved[name] = ShapeOnly(loop.firsts[name])
-        return saved, [
-            *whole,
-            *residuals_of_block(block, counted.ops, kept),
-            *(counted.branch_residuals if kept else ()),
-        ]
-
-    def _advance(
-        self, op: Operator, table: str, starts: Mapping[str, Number], way: int
-    ) -> Iterator[Operator]:
-        """Set counters to their values after the loop; `way`: 1 forward, -1 for a gradient."""
-        steps = ranked(table, "count")
-        for name, start in starts.items():
-            self._numbers[name] = Number(start.value, table if way > 0 else "")
-            kind = "elementwise_add" if way > 0 else "elementwise_sub"
-            yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
-
-    def _shorten(self, loop: ScanLowering, counted: CountedLoop, at: Callable[[Any], int]) -> None:
-        """Bind the variables that are the first rows of others."""
-        for each in counted.shortened:
-            if self._tables.get(each.table) != loop.table or at(each):
-                raise Unsupported(
-                    "it takes the first rows by another rank table, or for another step", loop.op
-                )
-            if each.source in loop.after:
-                loop.shortened[each.variable] = each.source
-                loop.rows[each.source] = "m"
-            elif each.source in loop.values:
-                loop.values[each.variable] = loop.values[each.source]
-            else:
-                loop.values[each.variable] = Prefix(each.source)
+                loop.carry(read.variable, after, array.elements[0], "")
+        self._shorten(loop, counted)
+        for name in counted.outer:
+            loop.carry(name, name, name, "")
+        written = {access.array: access.variable for access in counted.writes}
+        for name in written:
+            if name not in counted.carried and not self._array(name).empty:
+                raise Unsupported("an array is not written from its end on", op)
+        scopes = op.outputs.get("StepScopes", ())
+        gradient = self._gradients.get(next(iter(scopes), ""))
+        shapes = _only_shapes(gradient.attrs["sub_block"]) if gradient is not None else ()
+        loop.run(written.values(), counted.outer, shapes=shapes)
+        yield from loop.made
+        for name, variable in written.items():
+            self._array(name).whole, self._array(name).table = loop.all_rows(variable), table
+        for name in counted.outer:
+            yield in_place_of(op, ALIAS, {"X": [loop.final(name)]}, {"Out": [name]}, {})
+        yield self._counted(op, counter, table, "elementwise_add")
+        yield in_place_of(op, "fill_zeros_like", {"X": [condition]}, {"Out": [condition]}, {})
+        self._facts |= dict.fromkeys([condition, *counted.outer]) | {counter: table}
+        self._scans.add(loop, scopes)
 
     def _while_grad(self, op: Operator) -> Iterator[Operator]:
-        forward = self._loops.get(op.inputs["StepScopes"][0])
-        if forward is None:
-            raise Unsupported("its forward loop is not a scan of this plan", op)
-        counted, table = self._counted_loop(op, None, forward.block), forward.table
-        starts = {name: self._numbers[name] for name in counted.counters if name in self._numbers}
-        left = len(starts) == len(counted.counters) and all(start.table == table for start in starts.values())
-        if counted.step != -1 or not left:
-            raise Unsupported("its counters do not begin where the forward loop ended", op)
-        loop = ScanLowering(op, counted.block, counted.ops, table, True, self._inner)
-        loop.values = dict(forward.values)
-
-        def at(access: Any) -> int:
-            return starts[access.counter].value + 1 + int(access.offset)
-
-        arrays: dict[str, str] = {}  # gradients of arrays: in the block, outside
-        states: dict[str, str] = {}
-        used = {access.array for access in (*counted.reads, *counted.writes)}
-        pairs = zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True)
-        for inside, outside in pairs:
-            (arrays if inside in used else states)[inside] = outside
-        wanted = [
-            (name, grad_name(name), out)
-            for name, out in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
-            if out != EMPTY
-        ]
-        for _, inside, out in wanted:
-            if inside in used and inside not in arrays:
-                arrays[inside] = out
-        written = {access.array: access for access in counted.writes}
-        readers = {access.array: access for access in counted.reads}
-        for access in counted.writes:
-            array = self._arrays.get(arrays.get(access.array, ""), Array())
-            if access.array not in arrays or not (array.empty or access.array in readers):
-                raise Unsupported("the gradient of an array has elements already", op)
+        forward = self._scans.forward_of(op, op.inputs["StepScopes"][0])
+        counted, table = CountedLoop(op, forward.block), forward.table
+        if self._facts.get(counted.counter) != table:
+            raise Unsupported("its counter does not begin where the forward loop ended", op)
+        loop = forward.backward(op, counted.ops)
+        arrays, states = self._arriving(op, counted)
         for read in counted.reads:
-            self._bind_gradient(loop, read, written.get(read.array), arrays, at)
-        self._shorten(loop, counted, at)
-        first, only = counted.outer
-        if only or not {*first} <= states.keys():
-            raise Unsupported("its gradients of outer variables are not loop-carried", op)
-        for name in first:
+            after, array = counted.carried.get(read.array), self._array(arrays[read.array])
+            if after is None and not array.empty and not read.follows:
+                self._read_steps(loop, read.variable, array)
+            elif not array.empty:
+                raise Unsupported("the gradient of an array has several sources", op)
+            elif after is None:
+                loop.read_zeros(read.variable, read.like)
+            else:
+                loop.carry_gradient(read.variable, after, read.like)
+        self._shorten(loop, counted)
+        for name in counted.outer:
             loop.carry(name, name, states[name], "")
-            loop.last[name] = ""
-        for access in counted.writes:
-            if access.array in readers:
-                loop.last[access.variable] = ""
         made = {name for each in counted.ops for name in each.writes()}
-        sums = [inside for _, inside, _ in wanted if inside in made and inside not in (*arrays, *states)]
-        whole = [access.variable for access in counted.writes if access.array not in readers]
-        loop.run(whole, loop.last, sums, False)
+        wanted = [pair for pair in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True) if pair[1] != EMPTY]
+        sums = [
+            grad
+            for grad in (grad_name(n) for n, _ in wanted)
+            if grad in made and grad not in {**arrays, **states}
+        ]
+        whole = [access for access in counted.writes if access.array not in counted.carried]
+        finals = [*counted.outer, *counted.carried.values()]
+        loop.run([access.variable for access in whole], finals, sums)
         yield from loop.made
         for read in counted.reads:
             self._arrays[arrays[read.array]] = Array()
-        for access in counted.writes:
-            array = self._arrays.setdefault(arrays[access.array], Array())
-            if access.array in readers:
-                array.elements[at(access)] = self._final_value(loop, access.variable)
-            else:
-                array.whole, array.table, array.start = loop.all_rows(access.variable), table, at(access)
-        yield from self._advance(op, table, starts, -1)
-        for name, inside, out in wanted:
+        for name, variable in counted.carried.items():
+            self._array(arrays[name]).elements[0] = loop.final(variable)
+        for access in whole:
+            self._arrays[arrays[access.array]] = Array(whole=loop.all_rows(access.variable), table=table)
+        yield self._counted(op, counted.counter, table, "elementwise_sub")
+        self._facts[counted.counter] = 0
+        for name, out in wanted:
+            inside = grad_name(name)
             if inside in arrays:
-                found = self._arrays.get(arrays[inside])
-                if found is not None:
-                    self._arrays[out] = found
+                self._arrays[out] = self._array(arrays[inside])
                 continue
             source = (
-                self._final_value(loop, inside)
-                if inside in first
-                else states.get(inside) or loop.total(inside)
+                loop.final(inside) if inside in counted.outer else states.get(inside) or loop.total(inside)
             )
             if source is None:
                 yield in_place_of(op, "fill_zeros_like", {"X": [name]}, {"Out": [out]}, {})
             elif source != out:
                 yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [out]}, {})
 
-    def _final_value(self, loop: ScanLowering, name: str) -> str:
-        out = loop.last[name]
-        if not out:
+    def _arriving(self, op: Operator, counted: CountedLoop) -> tuple[dict[str, str], dict[str, str]]:
+        """The gradients of arrays, and of other variables that the loop replaces: name in the block -> outside."""
+        used = {access.array for access in (*counted.reads, *counted.writes)}
+        pairs = dict(zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True))
+        arrays = {
+            grad_name(n): out
+            for n, out in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
+            if out != EMPTY
+        }
+        arrays = {inside: out for inside, out in (arrays | pairs).items() if inside in used}
+        states = {inside: out for inside, out in pairs.items() if inside not in used}
+        for access in counted.writes:
+            if access.array not in counted.carried and not self._array(arrays.get(access.array, "")).empty:
+                raise Unsupported("the gradient of an array has elements already", op)
+        if arrays.keys() != used or not {*counted.outer} <= states.keys():
+            raise Unsupported("its gradients of outer variables are not loop-carried", op)
+        return arrays, states
+
+    def _read_steps(self, loop: ScanLowering, name: str, array: Array) -> None:
+        """Have each iteration read its step of an array."""
+        whole = array.steps_of(loop.table)
+        if not whole:
             raise Unsupported(
-                f"the final value of {name!r} is loop-invariant, or also needed of all iterations", loop.op
+                "an array that is read does not hold the steps of the ranked sequences", loop.op
             )
-        return out
+        loop.values[name] = Ragged(whole)
 
-    def _bind_gradient(
-        self,
-        loop: ScanLowering,
-        read: Access,
-        write: Access | None,
-        arrays: Mapping[str, str],
-        at: Callable[[Any], int],
-    ) -> None:
-        """Bind what iterations of a gradient read of an array: gradients from outside, or of the previous iteration."""
-        like = loop.values.get(read.like)
-        array = self._arrays.get(arrays.get(read.array, ""), Array())
-        if read.array not in arrays or like is None or isinstance(like, Prefix):
-            raise Unsupported("the shape of an array's gradient is not known", loop.op)
-        first = [ranked(loop.table, "first")]
-        if write is None:
-            if array.has_all(at(read), loop.table):
-                loop.values[read.variable] = Ragged(array.whole)
-            elif array.empty and isinstance(like, Ragged):
-                whole = loop.label(read.variable)
-                loop.values[read.variable] = Ragged(loop.add("fill_zeros_like", {"X": [like.whole]}, whole))
-            else:
-                raise Unsupported("the gradient of an array has several sources", loop.op)
-            return
-        if not array.empty or not isinstance(like, Ragged):
-            raise Unsupported("the gradient of a loop-carried variable also comes from outside", loop.op)
-        zeros = loop.add(ZEROS, {"X": [like.whole], "Index": first}, loop.label(f"{read.variable}.zeros"))
-        loop.carry(read.variable, write.variable, zeros, "n")
+    def _shorten(self, loop: ScanLowering, counted: CountedLoop) -> None:
+        for each in counted.shortened:
+            if self._tables.get(each.table) != loop.table:
+                raise Unsupported("it takes the first rows by another rank table", loop.op)
+            loop.shorten(each.variable, each.source)
+
+    def _counted(self, op: Operator, counter: str, table: str, kind: str) -> Operator:
+        """The operator that sets a counter to its value after a loop."""
+        inputs = {"X": [counter], "Y": [ranked(table, "count")]}
+        return in_place_of(op, kind, inputs, {"Out": [counter]}, {"axis": -1})
 
 
-def _needs_elements(block: Block, name: str) -> bool:
-    """True if an operator of a gradient's block reads more than the shape of a variable."""
+def _only_shapes(block: Block) -> set[str]:
+    """The variables of which the operators of a gradient's block read only the shape."""
+    shapes: set[str] = set()
+    elements = {name for op in block.ops for inner in op.sub_blocks() for name in names_read(inner)}
     for op in block.ops:
         for slot, names in op.inputs.items():
-            if (
-                name in names
-                and slot not in op.definition.shape_only
-                and slot != op.definition.effects.consumes
-            ):
-                return True
-    return False
+            only = slot in op.definition.shape_only or slot == op.definition.effects.consumes
+            (shapes if only else elements).update(names)
+    return shapes - elements
 
 
-_LOWERINGS: dict[str, Callable[[RaggedScanLowering, Operator], Iterator[Operator]]] = {
-    **ARRAY_LOWERINGS,
-    "while": RaggedScanLowering._while,
-    "while_grad": RaggedScanLowering._while_grad,
+_LOWERINGS: dict[str, Callable[[RaggedScans, Operator], Iterator[Operator]]] = {
+    "lod_rank_table": RaggedScans._rank,
+    "max_sequence_len": RaggedScans._longest,
+    "reorder_lod_tensor_by_rank": RaggedScans._in_order,
+    "reorder_lod_tensor_by_rank_grad": RaggedScans._in_order,
+    "lod_tensor_to_array": RaggedScans._split,
+    "array_to_lod_tensor": RaggedScans._join,
+    "read_from_array": RaggedScans._read,
+    "write_to_array": RaggedScans._write,
+    "while": RaggedScans._while,
+    "while_grad": RaggedScans._while_grad,
 }
 """The method that lowers an operator, by its type; other operators stay."""

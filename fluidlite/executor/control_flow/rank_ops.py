@@ -1,12 +1,12 @@
-"""Operators of plans on rank tables, and on the rows of ranked sequences."""
+"""Operators of plans on rank tables, on the rows of ranked sequences, and on the rows of all steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from ...ops.native import REAL, bytes_of_row, element, numel
-from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
+from ...ops.native import REAL, bytes_of_row, copy, element, numel
+from ...ops.registry import Call, Effects, OpDef, OpView, Planning, Sequences
 from ..failures import Unsupported
 
 
@@ -144,4 +144,39 @@ ZEROS = OpDef(
     native=_zeros,
     sequences=Sequences(source=None),
     doc="Zeros like X, as many rows as Index has along an axis.",
+)
+
+
+def _infer_flat(op: OpView) -> None:
+    if len(op.shape("X")) < 2 or op.lod("X") or op.shape("X")[0] == 0:
+        raise Unsupported(f"variable {op.name('X')!r} has sequences, or no steps", retryable=True)
+    if any(n != wanted for n, wanted in zip(op.shape("X"), op.shape("Like")[:2], strict=False)):
+        raise Unsupported(
+            f"variable {op.name('X')!r} has not the steps and rows of {op.name('Like')!r}", retryable=True
+        )
+    steps, rows, *tail = op.shape("X")
+    op.set("Out", (steps * rows, *tail), op.dtype("X"))
+
+
+def _infer_steps(op: OpView) -> None:
+    op.set("Out", (*op.shape("Like")[:2], *op.shape("X")[1:]), op.dtype("X"))
+
+
+FLAT = OpDef(
+    "flat",
+    inputs=("X", "Like#"),
+    infer=_infer_flat,
+    kernel=lambda xp, X, Like: X.reshape(-1, *X.shape[2:]),
+    native=copy("X", "Out"),
+    planning=Planning(view=("Out", "X")),
+    doc="The rows of all steps: the first two axes of X as one.",
+)
+STEPS = OpDef(
+    "steps",
+    inputs=("X", "Like#"),
+    infer=_infer_steps,
+    kernel=lambda xp, X, Like: X.reshape(*Like.shape[:2], *X.shape[1:]),
+    native=copy("X", "Out"),
+    planning=Planning(view=("Out", "X")),
+    doc="The inverse of `flat`: the first axis of X as the first two of Like.",
 )
