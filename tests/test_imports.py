@@ -137,10 +137,6 @@ def test_every_folder_and_module_is_listed():
     assert {name for name in found if "." not in name} - {"__init__", "__main__"} == TOP
 
 
-CIRCLES = {"executor/interpreter": "interpreter segmented server"}
-"""Files of a folder that import each other, in functions at least; none may join them."""
-
-
 def for_types(tree):
     """The lines of imports that only type checkers follow."""
     return {
@@ -166,8 +162,7 @@ def test_files_of_a_folder_do_not_import_each_other_in_circles(folder):
             if middle in found:
                 found |= reached[middle]
     circle = {name for name, found in reached.items() if name in found}
-    known = set(CIRCLES.get(folder.relative_to(ROOT).as_posix(), "").split())
-    assert circle <= known, f"{folder}: {sorted(circle - known)} import each other"
+    assert not circle, f"{folder}: {sorted(circle)} import each other"
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=str)

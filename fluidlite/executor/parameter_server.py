@@ -28,7 +28,8 @@ from .lod_tensor import LoDTensor
 from .scope import Scope
 
 if TYPE_CHECKING:
-    from .interpreter.frame import Frame, Run
+    from .interpreter.frame import Frame
+    from .interpreter.interpreter import Interpreter
 
 
 _running: Running | None = None
@@ -320,11 +321,11 @@ def _value(name: str, op: Operator, frame: Frame) -> Any:
     return to_host(value)
 
 
-def _put(run: Run, frame: Frame, name: str, value: Any) -> None:
+def _put(run: Interpreter, frame: Frame, name: str, value: Any) -> None:
     frame.put(name, run.xp.array(value))
 
 
-def run_send(run: Run, op: Operator, frame: Frame) -> None:
+def run_send(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Send X, whole or in the parts that attributes name, each to its server, without waiting."""
     trainer, endpoints, names = _client(op), op.attr("epmap"), op.inputs.get("X", [])
     sections, communicator = op.attr("sections"), running()
@@ -360,11 +361,11 @@ def _exchange_changes(op: Operator, frame: Frame) -> None:
     communicator.step(looked_up)
 
 
-def run_send_barrier(run: Run, op: Operator, frame: Frame) -> None:
+def run_send_barrier(run: Interpreter, op: Operator, frame: Frame) -> None:
     _client(op).barrier(op.attr("endpoints"))
 
 
-def run_recv(run: Run, op: Operator, frame: Frame) -> None:
+def run_recv(run: Interpreter, op: Operator, frame: Frame) -> None:
     outs, parts, communicator = op.outputs.get("Out", []), op.attr("recv_varnames"), running()
     if isinstance(communicator, Asynchronous) and parts:
         newest = communicator.newest(outs[0])
@@ -380,11 +381,11 @@ def run_recv(run: Run, op: Operator, frame: Frame) -> None:
         _put(run, frame, name, value)
 
 
-def run_fetch_barrier(run: Run, op: Operator, frame: Frame) -> None:
+def run_fetch_barrier(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Do nothing: a server does not update before this trainer has sent for the next round."""
 
 
-def run_lookup(run: Run, op: Operator, frame: Frame) -> None:
+def run_lookup(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Request the rows of all Ids from the servers, one request each."""
     arrays = [to_host(frame.get(name, op)) for name in op.inputs["Ids"]]
     sections, padding = op.attr("height_sections"), op.attr("padding_idx")
@@ -414,11 +415,11 @@ def run_lookup(run: Run, op: Operator, frame: Frame) -> None:
         at += array.size
 
 
-def run_checkpoint_notify(run: Run, op: Operator, frame: Frame) -> None:
+def run_checkpoint_notify(run: Interpreter, op: Operator, frame: Frame) -> None:
     client(op.attr("trainer_id")).save(op.attr("epmap"), op.attr("dir"), op.attr("lookup_table"))
 
 
-def run_recv_save(run: Run, op: Operator, frame: Frame) -> None:
+def run_recv_save(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Write a variable whose parts are on servers to a file."""
     from .lod_tensor import write_tensor
 
@@ -431,11 +432,6 @@ def run_recv_save(run: Run, op: Operator, frame: Frame) -> None:
         write_tensor(file, LoDTensor.wrap(whole))
 
 
-def run_listen_and_serv(run: Run, op: Operator, frame: Frame) -> None:
-    """Run a parameter server until all trainers are done."""
-    run.serve(op)
-
-
 FUNCTIONS = {
     "send": run_send,
     "recv": run_recv,
@@ -444,5 +440,4 @@ FUNCTIONS = {
     "distributed_lookup_table": run_lookup,
     "checkpoint_notify": run_checkpoint_notify,
     "recv_save": run_recv_save,
-    "listen_and_serv": run_listen_and_serv,
 }

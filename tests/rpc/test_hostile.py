@@ -18,6 +18,8 @@ from fluidlite import layers
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.distributed.rpc import Message
 from fluidlite.distributed.rpc.server import ParameterServer
+from fluidlite.executor.interpreter.segmented import SegmentedExecutor
+from fluidlite.executor.interpreter.segments import ProgramSegments
 from fluidlite.executor.interpreter.server import ServedParameters
 
 from .ports import free_port
@@ -49,7 +51,8 @@ class Target:
         self.scope = fluid.Scope()
         fluid.Executor().run(startup, scope=self.scope)
         op = next(op for op in program.global_block().ops if op.type == "listen_and_serv")
-        self.server = ParameterServer(self.endpoint, 2, ServedParameters(op, self.scope), sync=True)
+        run = SegmentedExecutor(ProgramSegments(program, ()), self.scope, {})
+        self.server = ParameterServer(self.endpoint, 2, ServedParameters(op, run), sync=True)
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
         self.channel = grpc.insecure_channel(self.endpoint)

@@ -11,7 +11,7 @@ So plans do not depend on the sizes and LoD of the other elements.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from ...base.tensor_array import TensorArray
 from ...framework import Operator
 from ..failures import Unsupported
 from ..ir.inference import declared_type, in_place_of
-from .frame import Frame, Run
+from .frame import Frame
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
 
 COPY = "@STORED"
 """The mark in the name of a copy, for a value that the segment overwrites before the store."""
@@ -54,7 +57,7 @@ class Store(NamedTuple):
     at: str
     value: str
 
-    def run(self, run: Run, frame: Frame) -> None:
+    def run(self, run: Interpreter, frame: Frame) -> None:
         array, index, value = map(frame.find, (self.array, self.at, self.value))
         if type(array) is not TensorArray or type(index) is not np.ndarray or type(value) is not np.ndarray:
             run.run_operator(self.op, frame)

@@ -1,13 +1,13 @@
 """Operators with sub-blocks: one function each, which runs their blocks.
 
-A function gets the run, the operator and the operator's frame. It executes blocks only by `run.run_block`, so that it
-works for each implementation of `Run`.
+A function gets the run, the operator and the operator's frame. It executes blocks only by `run.run_block`, which the
+segmented executor overrides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,24 +20,28 @@ from ...framework.gradients.blocks import kept_names, names_read
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..control_flow.blocks import gradients, incoming_gradients
-from .frame import Frame, Run
+from .frame import Frame
 
-ControlFunction = Callable[[Run, Operator, Frame], None]
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+ControlFunction = Callable[["Interpreter", Operator, Frame], None]
 
 
 def control_function(op_type: str) -> ControlFunction:
     """The function for an operator type that is declared with `Effects.control`."""
     if op_type not in _FUNCTIONS:
         from .. import parameter_server  # few programs have servers
+        from .server import run_listen_and_serv
 
-        _FUNCTIONS.update(parameter_server.FUNCTIONS)
+        _FUNCTIONS.update(parameter_server.FUNCTIONS, listen_and_serv=run_listen_and_serv)
     return _FUNCTIONS[op_type]
 
 
 # Branches.
 
 
-def run_conditional_block(run: Run, op: Operator, frame: Frame) -> None:
+def run_conditional_block(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Run the block if its condition holds; keep the residuals for its gradient."""
     block = op.attrs["sub_block"]
     runs: list[Frame] = []
@@ -59,7 +63,7 @@ def _holds(op: Operator, frame: Frame) -> bool:
     return all(frame.get(name, op).size for name in op.inputs.get("Input", ()))
 
 
-def _leave_empty(run: Run, op: Operator, frame: Frame) -> None:
+def _leave_empty(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Set outputs without a value to arrays without rows, with the LoD of the empty inputs."""
     empty = [name for name in op.inputs["Input"] if not frame.get(name, op).size]
     lod = next((lod for lod in map(frame.lod_of, empty) if lod), ())
@@ -70,7 +74,7 @@ def _leave_empty(run: Run, op: Operator, frame: Frame) -> None:
             frame.put(name, run.xp.zeros(shape, to_numpy(var.dtype)), lod)
 
 
-def run_conditional_block_grad(run: Run, op: Operator, frame: Frame) -> None:
+def run_conditional_block_grad(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Run the gradient's block if the forward block has run.
 
     Gradients of variables that the forward block writes are in `state`, where the gradient's block replaces them; those
@@ -114,20 +118,20 @@ def _place(op: Operator, count: int, frame: Frame) -> int:
     return place
 
 
-def run_select_input(run: Run, op: Operator, frame: Frame) -> None:
+def run_select_input(run: Interpreter, op: Operator, frame: Frame) -> None:
     names = op.inputs["X"]
     source = names[_place(op, len(names), frame)]
     frame.put(op.outputs["Out"][0], frame.get(source, op), frame.lod_of(source))
 
 
-def run_select_output(run: Run, op: Operator, frame: Frame) -> None:
+def run_select_output(run: Interpreter, op: Operator, frame: Frame) -> None:
     names = op.outputs["Out"]
     source = op.inputs["X"][0]
     target = names[_place(op, len(names), frame)]
     frame.put(target, frame.get(source, op), frame.lod_of(source))
 
 
-def run_keep_value(run: Run, op: Operator, frame: Frame) -> None:
+def run_keep_value(run: Interpreter, op: Operator, frame: Frame) -> None:
     (name,) = op.inputs["X"]
     value = frame.find(name)
     if value is not None:
@@ -155,7 +159,7 @@ def add_to(sums: dict[str, Any], name: str, part: Any, xp: Any) -> None:
     sums[name] = total(sums[name], part, xp) if name in sums else part
 
 
-def run_while(run: Run, op: Operator, frame: Frame) -> None:
+def run_while(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Run the block while the condition holds; keep the residuals of each iteration for its gradient."""
     block = op.attrs["sub_block"]
     (condition,) = op.inputs["Condition"]
@@ -170,7 +174,7 @@ def run_while(run: Run, op: Operator, frame: Frame) -> None:
         frame.put(name, iterations)
 
 
-def run_while_grad(run: Run, op: Operator, frame: Frame) -> None:
+def run_while_grad(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Run the gradient's block for each iteration in reverse order.
 
     Gradients of variables that the loop writes are carried in `state`; those of loop-invariant variables are summed
@@ -206,7 +210,7 @@ def run_while_grad(run: Run, op: Operator, frame: Frame) -> None:
 
 
 def _backward_iterations(
-    run: Run, op: Operator, state: Frame, arrays: dict[str, TensorArray], wanted: list[str]
+    run: Interpreter, op: Operator, state: Frame, arrays: dict[str, TensorArray], wanted: list[str]
 ) -> tuple[dict[str, TensorArray], dict[str, Any]]:
     """Run all iterations; returns the gradients of tensor arrays, and the sums. Carried ones are in `state`."""
     block = op.attrs["sub_block"]
@@ -230,7 +234,7 @@ def _backward_iterations(
 # A block for each time step of inputs, along their first axis.
 
 
-def run_recurrent(run: Run, op: Operator, frame: Frame) -> None:
+def run_recurrent(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Run the block for each time step; keep the residuals of each for its gradient."""
     block = op.attrs["sub_block"]
     inputs = [(name, frame.get(name, op)) for name in op.inputs["inputs"]]
@@ -258,7 +262,7 @@ def run_recurrent(run: Run, op: Operator, frame: Frame) -> None:
         frame.put(name, iterations)
 
 
-def run_recurrent_grad(run: Run, op: Operator, frame: Frame) -> None:
+def run_recurrent_grad(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Run the gradient's block for each time step in reverse order.
 
     The gradients of a step's initial states are carried to the step before, as those of its final states. Gradients of
@@ -310,7 +314,9 @@ def _steps(op: Operator, inputs: list[tuple[str, Any]]) -> range:
     return range(count)[::-1] if op.attr("reverse") else range(count)
 
 
-def _stack(run: Run, op: Operator, made: dict[str, Any], name: str, step: int, steps: int, part: Any) -> None:
+def _stack(
+    run: Interpreter, op: Operator, made: dict[str, Any], name: str, step: int, steps: int, part: Any
+) -> None:
     """Copy a variable's value of one step into the array for all steps."""
     if name not in made:
         made[name] = run.xp.zeros((steps, *part.shape), part.dtype)
@@ -323,7 +329,7 @@ def _stack(run: Run, op: Operator, made: dict[str, Any], name: str, step: int, s
     made[name][step] = part
 
 
-def _arriving(run: Run, op: Operator, frame: Frame) -> list[tuple[str, Any]]:
+def _arriving(run: Interpreter, op: Operator, frame: Frame) -> list[tuple[str, Any]]:
     """The outputs with their gradients; zeros for one that has not been computed."""
     found = []
     for name, gradient in zip(op.inputs.get("outputs", ()), op.inputs.get("outputs@GRAD", ()), strict=True):
@@ -332,7 +338,7 @@ def _arriving(run: Run, op: Operator, frame: Frame) -> list[tuple[str, Any]]:
     return found
 
 
-def _give(run: Run, op: Operator, frame: Frame, slot: str, values: list[Any]) -> None:
+def _give(run: Interpreter, op: Operator, frame: Frame, slot: str, values: list[Any]) -> None:
     """Store the wanted gradients of an input slot; zeros for those that are None."""
     names, outs = op.inputs.get(slot, ()), op.outputs.get(grad_name(slot), ())
     for name, out, value in zip(names, outs, values, strict=False):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ...base.lod import Lod
 from ...base.rank_table import RankTable
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
-from ...framework import Block, Operator, Program
+from ...framework import Block, Operator
 from ...ops.registry import EMPTY
 from .. import failures
 from ..lod_tensor import LoDTensor, LoDTensorArray
@@ -22,26 +21,6 @@ from ..scope import RowsInScope, Scope
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-
-
-class Run(Protocol):
-    """The interface of interpreters for control flow operators. `xp`: NumPy, or CuPy for a run on a GPU."""
-
-    program: Program
-    xp: Any
-
-    def run_operator(self, op: Operator, frame: Frame) -> None:
-        """Run one operator by its kernel or control function."""
-        ...
-
-    @abstractmethod
-    def run_block(self, block: Block, frame: Frame) -> None:
-        """Run the operators of `block` in a frame for it."""
-        ...
-
-    def serve(self, op: Operator) -> None:
-        """Be the parameter server that `op` describes until all trainers are done."""
-        ...
 
 
 class RunContext:

@@ -34,8 +34,7 @@ from ..ir.legalization import check_finite, checked_results
 from ..lod_tensor import LoDTensor, LoDTensorArray
 from ..scope import Scope
 from .control import control_function
-from .frame import Frame, Run, RunContext
-from .segments import Ranges, written_memory
+from .frame import Frame, RunContext
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -98,7 +97,7 @@ def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
     return any(value is array for arrays in inputs.values() for array in arrays)
 
 
-class Interpreter(Run):
+class Interpreter:
     """One run of a program, operator by operator; `frame` holds the temporaries of the global block.
 
     Args:
@@ -120,9 +119,9 @@ class Interpreter(Run):
         self.device = device
         self.frame = Frame(program.global_block(), context=RunContext(scope, device, feed))
         self.xp: Any = self.frame.context.xp
-        written = self._written() if feed else None
+        written = written_arrays(program, scope) if feed else ()
         for name, (array, lod) in placed(feed, device).items():
-            if written is not None and isinstance(array, np.ndarray) and written.shares(array):
+            if isinstance(array, np.ndarray) and any([np.may_share_memory(array, each) for each in written]):
                 array = array.copy()  # the program may write the variable that shares its memory
             self.frame.keep(name, array, lod)
 
@@ -135,10 +134,6 @@ class Interpreter(Run):
     def lods(self) -> dict[str, Lod]:
         """The LoD of the variables of the global block that have one."""
         return self.frame.lods
-
-    def _written(self) -> Ranges:
-        """The memory of the variables of the scope that the program writes to."""
-        return written_memory(self.program, self.scope)
 
     def _active(self) -> AbstractContextManager[Any]:
         """A context in which the run's device is current."""
@@ -157,12 +152,6 @@ class Interpreter(Run):
         with self._active(), np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             for op in ops:
                 self.run_operator(op, self.frame)
-
-    def serve(self, op: Operator) -> None:
-        """Be the parameter server that `op` describes until all trainers are done."""
-        from .server import serve  # imports the segmented executor, which derives from this class
-
-        serve(op, self.scope)
 
     def run_operator(self, op: Operator, frame: Frame) -> None:
         """Run an operator; with `check_finite`, raise EnforceNotMet after its results have been stored."""
@@ -337,6 +326,19 @@ class Interpreter(Run):
             if name.endswith(suffix) and isinstance(value, SelectedRows):
                 return getattr(value, part)
         return None
+
+
+def written_arrays(program: Program, scope: Scope) -> list[np.ndarray]:
+    """The arrays of the scope's variables that a program writes."""
+    held = [var.get() for var in map(scope.find_var, program._derived(_written)) if var is not None]
+    tensors = [tensor for tensor in held if isinstance(tensor, LoDTensor)]
+    return [tensor.array for tensor in tensors if isinstance(tensor.array, np.ndarray)]
+
+
+def _written(program: Program) -> list[str]:
+    """The persistable variables that a program writes."""
+    each = [(block, name) for block in program.blocks for op in block.ops for name in op.writes()]
+    return [*dict.fromkeys(name for block, name in each if block._is_persistable(name))]
 
 
 class _Facts:

@@ -27,7 +27,7 @@ from ..ir.type_env import sizes_of
 from ..scope import Scope
 from .frame import Frame
 from .interpreter import Interpreter
-from .segments import BlockSegments, FallbackOp, ProgramSegments, Ranges, Segment, feed_from, frame_inputs
+from .segments import BlockSegments, FallbackOp, ProgramSegments, Segment, feed_from, frame_inputs
 
 MAX_REPLANS = 4
 """The limit of compilations for one run of a segment with wrong guesses of data-dependent sizes."""
@@ -39,9 +39,6 @@ class SegmentedExecutor(Interpreter):
     def __init__(self, blocks: ProgramSegments, scope: Scope, feed: Feed) -> None:
         self._blocks = blocks
         super().__init__(blocks.program, scope, feed, check_finite=blocks.check_finite)
-
-    def _written(self) -> Ranges:
-        return self._blocks.written(self.scope)
 
     def run(self, part: ProgramSegments | None = None) -> None:
         self._blocks = part or self._blocks
@@ -152,9 +149,7 @@ class SegmentedExecutor(Interpreter):
         if sparse := plan.meta.sparse.keys() & outputs:
             outputs = [part for name in outputs for part in (parts(name) if name in sparse else (name,))]
             plan = plan_of(outputs)
-        declared = segments.block.vars
-        here = {name for name in outputs if name in declared and not declared[name].persistable}
-        return Segment(end, plan, inputs, outputs, here, accesses)
+        return Segment(end, plan, inputs, outputs, accesses)
 
 
 def _position(segments: BlockSegments, op: Operator | None, begin: int, end: int) -> int:

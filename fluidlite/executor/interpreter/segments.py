@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,10 +26,11 @@ from ..control_flow.blocks import (
 from ..cpu.plan import Plan
 from ..failures import Unsupported
 from ..ir.inference import is_non_tensor, is_noop, is_unplannable, live
-from ..lod_tensor import LoDTensor
-from ..scope import Scope
 from .array_accesses import Accesses, separated
-from .frame import Frame, Run
+from .frame import Frame
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
 
 SEGMENTS_KEPT = 16
 """The number of cached segments for one position of a block."""
@@ -41,7 +42,7 @@ class FallbackOp:
     def __init__(self, at: int, op: Operator, reason: str = "") -> None:
         self.end, self.op, self.reason = at + 1, op, reason
 
-    def run(self, run: Run, frame: Frame) -> bool:
+    def run(self, run: Interpreter, frame: Frame) -> bool:
         run.run_operator(self.op, frame)
         return True
 
@@ -56,7 +57,6 @@ class Segment:
     Args:
         inputs: the feeds of the plan from the frame, with their numbers of LoD levels, None for SelectedRows.
         outputs: the fetches of the plan, which are stored in frames.
-        here: the outputs that the block declares, which the frame itself keeps.
         accesses: the loads and stores of elements of tensor arrays.
     """
 
@@ -66,62 +66,39 @@ class Segment:
         plan: Plan,
         inputs: Sequence[tuple[str, int | None]],
         outputs: Sequence[str],
-        here: Collection[str] = (),
-        accesses: Accesses | None = None,
+        accesses: Accesses,
     ) -> None:
         self.end, self._plan, self._inputs, self._outputs = end, plan, inputs, outputs
         self._accesses = accesses
-        # Of each output: the name, whether the frame itself keeps it, the number of LoD levels.
-        self._targets = [
-            (name, name in here, len(levels)) for name, levels in zip(outputs, plan.levels, strict=False)
-        ]
 
-    def run(self, run: Run, frame: Frame) -> bool:
+    def run(self, run: Interpreter, frame: Frame) -> bool:
         """Run the plan; False if it rejects the inputs, or this thread is already running it.
 
         Raises GuardFailure, with nothing stored, if a guard fails in the run.
         """
-        accesses = self._accesses
-        if accesses is not None and not all([load.run(frame) for load in accesses.loads]):
+        if not all([load.run(frame) for load in self._accesses.loads]):
             return False
         plan, arrays = self._plan, input_arrays(self._inputs, frame)
         if arrays is None or not plan.lock.acquire():
             return False
         try:
-            found = self._results(plan, arrays, frame) if plan.ready(run.program) else None
+            if not plan.ready(run.program) or not plan.accepts(arrays):
+                return False
+            plan.run()
+            found = plan.fetch()
         finally:
             plan.lock.release()
-        if found is None:
-            return False
-        self._put(found, frame)
-        if accesses is not None:
-            for store in accesses.stores:
-                store.run(run, frame)
-        return True
-
-    def _put(self, found: list[Any], frame: Frame) -> None:
-        """Store the results of the plan."""
-        if self._plan.meta.sparse:
+        if plan.meta.sparse:
             found = self._put_rows(found, frame)
         at = len(self._outputs)
-        for (name, here, levels), array in zip(self._targets, found, strict=False):
-            lod: Lod = ()
-            if levels:
-                lod = tuple(found[at : at + levels])
-                at += levels
-            if array is None:
-                continue
-            if here:
-                frame.keep(name, array, lod)
-            else:
+        for name, levels, array in zip(self._outputs, plan.levels, found, strict=False):
+            lod: Lod = tuple(found[at : at + len(levels)])
+            at += len(levels)
+            if array is not None:
                 frame.put(name, array, lod)
-
-    def _results(self, plan: Plan, arrays: list[np.ndarray], frame: Frame) -> list[Any] | None:
-        """The results of the plan for these arrays; None if it rejects them."""
-        if not plan.accepts(arrays):
-            return None
-        plan.run()
-        return plan.fetch()
+        for store in self._accesses.stores:
+            store.run(run, frame)
+        return True
 
     def _put_rows(self, found: list[Any], frame: Frame) -> list[Any]:
         """Store SelectedRows; returns the results with None in the place of their arrays."""
@@ -210,36 +187,6 @@ def _non_tensors(op: Operator) -> set[str]:
     }
 
 
-class Ranges:
-    """The address ranges of host arrays."""
-
-    def __init__(self, arrays: Iterable[Any]) -> None:
-        found = [_bounds(array) for array in arrays if isinstance(array, np.ndarray)]
-        self._begins = np.array([begin for begin, _ in found], "uint64")
-        self._ends = np.array([end for _, end in found], "uint64")
-
-    def shares(self, array: np.ndarray) -> bool:
-        """True if the address range of an array overlaps one of these."""
-        begin, end = _bounds(array)
-        return bool(((self._begins < end) & (self._ends > begin)).any())
-
-
-def _bounds(array: np.ndarray) -> tuple[int, int]:
-    """The first address of an array's elements, and the one after the last."""
-    low = high = array.__array_interface__["data"][0]
-    for size, stride in zip(array.shape, array.strides, strict=True):
-        low += min(0, (size - 1) * stride)
-        high += max(0, (size - 1) * stride)
-    return low, high + array.itemsize
-
-
-def written_memory(program: Program, scope: Scope) -> Ranges:
-    """The address ranges of the scope's variables that a program writes."""
-    names = {name for block in program.blocks for op in block.ops for name in op.writes()}
-    held = [var.get() for var in map(scope.find_var, names) if var is not None]
-    return Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
-
-
 class ProgramSegments:
     """The segments of all blocks of a program, for one scope and one set of fetches.
 
@@ -259,7 +206,6 @@ class ProgramSegments:
         self.fetches = fetches
         self._ops = ops
         self._segments: dict[int, BlockSegments] = {}
-        self._written = -1, Ranges(())
 
     @cached_property
     def _mentions(self) -> Mapping[str, set[int]]:
@@ -288,14 +234,6 @@ class ProgramSegments:
             ops = live(ops, live_out) if block.idx == 0 and not self.check_finite else ops
             ops = [op for op in ops if not is_noop(op)]
             found = self._segments[block.idx] = BlockSegments(block, ops, live_out, fetches)
-        return found
-
-    def written(self, scope: Scope) -> Ranges:
-        """`written_memory`, as it is now."""
-        version, found = self._written
-        if version != scope._cell.version:
-            found = written_memory(self.program, scope)
-            self._written = scope._cell.version, found
         return found
 
     def describe(self) -> str:

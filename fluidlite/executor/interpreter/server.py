@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,24 +16,23 @@ from ...base.storage.files import atomic_files, atomic_writer, make_folder
 from ...framework import Block, Operator, Variable
 from ...framework.pruning import LR_COUNTER
 from ..lod_tensor import LoDTensor, write_tensor
-from ..scope import Scope
 from .frame import Frame
-from .segmented import SegmentedExecutor
-from .segments import ProgramSegments
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
 
 _SYNC, _GEO = 0, 3
 
 
 class ServedParameters:
-    """The `rpc.server.Store` of a program with `listen_and_serv`, whose variables are in `scope`.
+    """The `rpc.server.Store` of a program with `listen_and_serv`, which runs its update blocks by `run`.
 
     `merges`: gradients of all trainers are kept and make one update; otherwise each makes one when it arrives.
     """
 
-    def __init__(self, op: Operator, scope: Scope) -> None:
-        self._op, self._scope, self._program = op, scope, op.block.program
+    def __init__(self, op: Operator, run: Interpreter) -> None:
+        self._op, self._runner, self._scope, self._program = op, run, run.scope, op.block.program
         self._home: Block = self._program.global_block()
-        self._blocks = ProgramSegments(self._program, ())
         self._of_gradient: dict[str, Block] = {}
         for text in filter(None, op.attr("grad_to_block_id")):
             name, _, index = text.rpartition(":")
@@ -136,12 +135,12 @@ class ServedParameters:
         self._rounds += 1
 
     def _run(self, blocks: list[Block], given: dict[str, Any]) -> None:
-        run = SegmentedExecutor(self._blocks, self._scope, {})
+        frame = Frame(self._home, context=self._runner.frame.context)
         for name, value in given.items():
-            run.frame.keep(name, value)
+            frame.keep(name, value)
         with np.errstate(all="ignore"):
             for block in blocks:
-                run.run_block(block, Frame(block, run.frame))
+                self._runner.run_block(block, Frame(block, frame))
 
     def _variable(self, name: str) -> Any:
         found = self._scope.find_var(name)
@@ -181,9 +180,9 @@ class ServedParameters:
                         write_tensor(file, LoDTensor.wrap(np.array(array)))
 
 
-def serve(op: Operator, scope: Scope) -> None:
-    """Be the parameter server that a `listen_and_serv` operator describes until all trainers are done."""
+def run_listen_and_serv(run: Interpreter, op: Operator, frame: Frame) -> None:
+    """Be a parameter server until all trainers are done."""
     from ...distributed.rpc.server import ParameterServer
 
-    store = ServedParameters(op, scope)
+    store = ServedParameters(op, run)
     ParameterServer(op.attr("endpoint"), op.attr("Fanin"), store, store.merges).run()

@@ -6,7 +6,6 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.executor.interpreter.control import add_to
-from fluidlite.executor.interpreter.segments import Ranges
 from tests.executor.control_flow.agreement import number
 from tests.executor.control_flow.test_loop_plans import by_operators
 
@@ -47,15 +46,6 @@ def test_what_is_fed_does_not_change_with_the_parameter_whose_memory_it_is():
         if before == 2.0:
             tensor.set(np.full((2, 3), 4.0, "float32"), fluid.CPUPlace())
             tensor.replace(np.asarray(tensor).copy())
-
-
-def test_ranges_are_those_of_the_elements():
-    rows = np.zeros((4, 6))
-    ranges = Ranges([rows[1:3], "no array"])
-    shared = [rows, rows[::-1][1:3, ::-2], rows[2:3], rows[:, 3]]
-    separate = [rows[0], rows[3:], np.zeros(3), rows[3:4][::-1]]
-    assert all(map(ranges.shares, shared)) and not any(map(ranges.shares, separate))
-    assert not Ranges([]).shares(rows)
 
 
 def test_sums_write_into_nothing_that_they_are_given():
