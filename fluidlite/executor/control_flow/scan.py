@@ -23,6 +23,15 @@ from .array_ops import STASH_POP
 SCAN_KERNEL = "scan"
 """In the place of a kernel's name: the engine runs all iterations of a loop."""
 
+SPARE = "@SPARE"
+"""Suffix of the second buffer of a carried result."""
+
+SIZE = "size "
+"""Prefix of the labels of sizes from outside among integers."""
+
+NEXT = {"m": "n", "n": "m", "": ""}
+"""The row count that a carried variable has after an iteration, by that before; see `Carry`."""
+
 
 def _meta(op: OpView) -> Any:
     return op.meta
@@ -53,8 +62,8 @@ class ScanSpec:
         shortened: a prefix of a carried variable -> that variable.
         bodies: `BodyPlan`s, made with the plan around, as are: `outer`: label of a size in a body -> that size outside;
             `others`: offsets of other sequences, of which each step has a prefix; `levels`: loop-invariant offsets;
-            `rows`: ragged input or output -> its row count per step, "n" or one of `others`; `layout`: the positions
-            of all of it in the instruction.
+            `rows`: ragged input or output -> its row count per step, "n" or one of `others`; `operands`, `ints`: the
+            positions in the instruction, of integers by the names of what they are the bytes of and by labels.
     """
 
     block: Block
@@ -68,7 +77,8 @@ class ScanSpec:
     others: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
     rows: dict[str, Any] = field(default_factory=dict)
-    layout: Layout | None = None
+    operands: dict[str, int] = field(default_factory=dict)
+    ints: dict[Any, int] = field(default_factory=dict)
 
     def of(self, *slots: str) -> list[str]:
         """The names in these slots."""
@@ -81,15 +91,6 @@ class ScanSpec:
     def size(self, label: Any) -> Any:
         """The size outside of the scan for a label; other values are returned unchanged."""
         return self.outer.get(label, label) if isinstance(label, str) else label
-
-    def leaves(self, name: str, uniform: bool) -> str:
-        """The row count of the carried result `name` at the end of an iteration, as in `Carry.rows`."""
-        if uniform:
-            return "n"
-        rows = {"m": "n", "n": "m", "": ""}[next(each.rows for each in self.carried if each.after == name)]
-        if rows == "n":
-            raise Unsupported(f"the row count of {name!r} after the last iteration is data-dependent")
-        return rows
 
 
 def _infer_scan(op: OpView) -> None:
@@ -132,8 +133,7 @@ def _infer_scan(op: OpView) -> None:
         if op.has("Steps") and op.shape("Init", k)[0] != first:
             raise Unsupported(f"the initial value of {each.name!r} has another row count than a step")
         for body in spec.bodies:
-            leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
-            body.check_carried(each.name, each.after, leaves, dtype)
+            body.check_carried(each, each.rows if op.has("Steps") else NEXT[each.rows], dtype)
 
 
 def _is_one_of(size: int, wanted: Sequence[int]) -> bool:
@@ -255,9 +255,12 @@ def _set_results(op: OpView, spec: ScanSpec, body: Any, carried_rows: int) -> No
     for slot in OUTPUT_SLOTS:
         for k, name in enumerate(spec.names[slot]):
             kinds, shape, dtype, levels = body.result(name, slot == "StackedOut")
-            kind = (
-                spec.leaves(name, op.has("Steps")) if slot == "Final" else "n" if slot == "RaggedOut" else ""
-            )
+            kind = "n" if slot == "RaggedOut" else ""
+            if slot == "Final":
+                before = next(each.rows for each in spec.carried if each.after == name)
+                kind = "n" if op.has("Steps") else NEXT[before]
+                if before == "m" and not op.has("Steps"):
+                    raise Unsupported(f"the row count of {name!r} after the last iteration is data-dependent")
             # Where all steps have equally many rows, a fixed row count may be that of the steps.
             own = spec.outer.get(shape[0]) if isinstance(shape[0], str) else None
             same = kind == "n" and op.has("Steps") and own is not None and own == op.shape("Steps")[1]
@@ -294,44 +297,32 @@ def _set_results(op: OpView, spec: ScanSpec, body: Any, carried_rows: int) -> No
 
 def _native_scan(op: OpView) -> list[Call]:
     spec: ScanSpec = op.attr("spec")
-    meta, layout = _meta(op), Layout(spec)
-    spec.layout = layout
+    meta, names = _meta(op), spec.names
     steps, first, _, _ = _counts(op)
-    calls: list[Call] = []
-    operands: list[str | None] = [op.name_or_none("Bounds")]
-    ints: list[int] = [steps, first, _carried_rows(op, spec)]
-    for slots, places in ((INPUT_SLOTS, layout.read), (OUTPUT_SLOTS, layout.made)):
-        for slot in slots:
-            places.update(_put(spec.names[slot], op.names(slot), operands))
-    spares = [name + "@SPARE" for name in op.names("Final")]
-    for k, spare in enumerate(spares):
+    operands: dict[str, str | None] = {"": op.name_or_none("Bounds")}
+    for slot in (*INPUT_SLOTS, *OUTPUT_SLOTS):
+        operands.update(zip(names[slot], op.names(slot), strict=True))
+    for k, name in enumerate(names["Final"]):
+        operands[name + SPARE] = spare = op.name("Final", k) + SPARE
         meta.set(spare, op.shape("Final", k), op.dtype("Final", k))
-    layout.spares.update(_put(spec.names["Final"], spares, operands))
+    calls: list[Call] = []
     owner = next(op.name(slot) for slot in OUTPUT_SLOTS if op.count(slot))
     for name, matrix in spec.packed().items():
-        outside = op.name("Invariant", spec.names["Invariant"].index(matrix.name))
-        scratch = f"{owner}@{name}"
+        outside = op.name("Invariant", names["Invariant"].index(matrix.name))
+        operands[name] = scratch = f"{owner}@{name}"
         meta.set(scratch, (matrix.packed_elements,), meta.dtypes[outside])
         calls.append(packing(matrix._replace(name=outside), scratch))
-        layout.read.update(_put([name], [scratch], operands))
     for level in spec.others:
-        layout.read.update(_put([level + FIRST], [level], operands))
-        layout.bounds.update(_put([level], [level.removesuffix("offsets") + "bounds"], operands))
-    layout.read.update(_put(spec.levels, spec.levels, operands))
+        operands |= {level + FIRST: level, level: level.removesuffix("offsets") + "bounds"}
+    operands |= {level: level for level in spec.levels}
+    ints: dict[Any, int] = {0: steps, 1: first, 2: _carried_rows(op, spec)}
     for slot in ("Ragged", "Stacked", "RaggedOut", "StackedOut"):
-        rows = [bytes_of_row(op, slot, k) for k in range(op.count(slot))]
-        layout.numbers.update(_put(spec.names[slot], rows, ints))
-    sums = [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
-    layout.numbers.update(_put(spec.names["Sums"], sums, ints))
-    layout.sizes.update(_put(spec.outer, spec.outer.values(), ints))
-    return [*calls, Call(SCAN_KERNEL, operands, ints)]
-
-
-def _put(names: Iterable[str], what: Iterable[Any], into: list[Any]) -> dict[str, int]:
-    """Append the values in `what`, one per name, to `into`; return the index of each."""
-    begin = len(into)
-    into += what
-    return {name: begin + k for k, name in enumerate(names)}
+        ints |= {name: bytes_of_row(op, slot, k) for k, name in enumerate(names[slot])}
+    ints |= {name: numel(op, "Sums", k) * itemsize(op, "Sums", k) for k, name in enumerate(names["Sums"])}
+    ints |= {SIZE + label: size for label, size in spec.outer.items()}
+    spec.operands = {name: at for at, name in enumerate(operands)}
+    spec.ints = {name: at for at, name in enumerate(ints)}
+    return [*calls, Call(SCAN_KERNEL, [*operands.values()], [*ints.values()])]
 
 
 SCAN = OpDef(
@@ -352,55 +343,22 @@ SCAN = OpDef(
 )  # fmt: skip
 
 
-class Layout:
-    """The positions of operands and integers in the instruction of a scan, for `Engine.add_loop`.
-
-    Operands: inputs (`read`) and results (`made`) by name, the second buffers of carried results (`spares`), and the
-    row bounds of the steps by the names of offsets (`bounds`). Integers: bytes of rows and of sums (`numbers`), and
-    sizes from outside by their labels in bodies (`sizes`).
-    """
-
-    def __init__(self, spec: ScanSpec) -> None:
-        self.spec = spec
-        self.read: dict[str, int] = {}
-        self.made: dict[str, int] = {}
-        self.spares: dict[str, int] = {}
-        self.bounds: dict[str, int] = {}
-        self.numbers: dict[str, int] = {}
-        self.sizes: dict[str, int] = {}
-
-    def sums(self) -> list[tuple[int, int]]:
-        """The operand and the size in bytes of each sum."""
-        return [(self.made[name], self.numbers[name]) for name in self.spec.names["Sums"]]
-
-    def moving(
-        self, kinds: dict[str, int]
-    ) -> tuple[list[tuple[int, int, int, int]], dict[str, int], dict[str, int]]:
-        """The memory that moves between iterations, and the indices of inputs and of results in it."""
-        spec = self.spec
-        moving: list[tuple[int, int, int, int]] = []
-        read: dict[str, int] = {}
-        made: dict[str, int] = {}
-
-        def take(kind: str, slot: str, found: dict[str, int], operands: dict[str, int]) -> None:
-            for name in spec.names[slot]:
-                found[name] = len(moving)
-                bounds = self.bounds.get(spec.rows.get(name, "n"), 0)
-                moving.append((kinds[kind], operands[name], bounds, self.numbers[name]))
-
-        take("packed", "Ragged", read, self.read)
-        take("each", "Stacked", read, self.read)
-        for name in (*spec.of("ShapeOnly", "Prefix"), *(level + FIRST for level in spec.others)):
-            read[name] = len(moving)
-            moving.append((kinds["same"], self.read[name], 0, 0))
-        take("packed", "RaggedOut", made, self.made)
-        take("each", "StackedOut", made, self.made)
-        for name in spec.names["Final"]:
-            made[name] = len(moving)
-            moving.append((kinds["last"], self.made[name], self.spares[name], 0))
-        for each in spec.carried:
-            read[each.name] = len(moving)
-            after = made[each.after] if each.after in made else read[each.after]
-            moving.append((kinds["carried"], self.read[each.name], after, 0))
-        read.update((name, read[source]) for name, source in spec.shortened.items())
-        return moving, read, made
+def moving_memory(
+    spec: ScanSpec, kinds: dict[str, int]
+) -> tuple[list[tuple[int, int, int, int]], dict[str, int]]:
+    """The memory that moves between iterations, as `Engine.add_loop` takes it, and the indices of variables in it."""
+    operands, ints = spec.operands, spec.ints
+    moving: dict[str, tuple[int, int, int, int]] = {}
+    for slot in ("Ragged", "RaggedOut", "Stacked", "StackedOut"):
+        kind = kinds["packed" if slot.startswith("Ragged") else "each"]
+        for name in spec.names[slot]:
+            bounds = operands[spec.rows[name]] if spec.rows.get(name, "n") != "n" else 0
+            moving[name] = kind, operands[name], bounds, ints[name]
+    for name in (*spec.of("ShapeOnly", "Prefix"), *(level + FIRST for level in spec.others)):
+        moving[name] = kinds["same"], operands[name], 0, 0
+    for name in spec.names["Final"]:
+        moving[name] = kinds["last"], operands[name], operands[name + SPARE], 0
+    index = {name: at for at, name in enumerate([*moving, *(each.name for each in spec.carried)])}
+    for each in spec.carried:
+        moving[each.name] = kinds["carried"], operands[each.name], index[each.after], 0
+    return [*moving.values()], index | {name: index[source] for name, source in spec.shortened.items()}

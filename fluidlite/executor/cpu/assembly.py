@@ -24,7 +24,7 @@ from ...ops.kernels.kernel_def import KERNELS
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, OpDef
 from .. import failures
-from ..control_flow.scan import SCAN_KERNEL, ScanSpec
+from ..control_flow.scan import SCAN_KERNEL, ScanSpec, moving_memory
 from ..ir import jumps
 from ..ir.instructions import Instruction, lifetimes
 from .code import Code
@@ -233,13 +233,12 @@ class Assembly:
 
     def _add_loop(self, at: int, spec: ScanSpec, call: Call) -> None:
         """Add a scan with its body plans."""
-        layout = spec.layout
-        assert layout is not None
-        moving, read, made = layout.moving(engine.LOOP_KINDS)
-        bodies = [body.connections(layout, read, made) for body in spec.bodies]
+        moving, index = moving_memory(spec, engine.LOOP_KINDS)
+        bodies = [body.connections(index) for body in spec.bodies]
+        sums = [(spec.operands[name], spec.ints[name]) for name in spec.names["Sums"]]
         slots = [-1 if name is None else self.slot(name) for name in call.operands]
         ints = [*map(current, call.ints)]
-        self.engine.add_loop(slots, ints, spec.back, moving, layout.sums(), bodies)
+        self.engine.add_loop(slots, ints, spec.back, moving, sums, bodies)
         self._vary(at, call)
         self.loops[at] = spec
 

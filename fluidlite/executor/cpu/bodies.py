@@ -11,7 +11,7 @@ from ...framework import Operator
 from ...ops.math.matmul import Matrix
 from ...ops.registry import Call, Shape
 from ..control_flow.array_ops import STASH_POP, STASH_PUSH
-from ..control_flow.scan import Layout, ScanSpec
+from ..control_flow.scan import SIZE, Carry, ScanSpec
 from ..failures import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.request import FIRST, Feeds
@@ -148,9 +148,9 @@ class BodyPlan:
         outside = self._outside_size(size)
         return found if outside is None else [*found, outside]
 
-    def check_carried(self, name: str, after: str, leaves: str, dtype: VarType) -> None:
-        """Raise Unsupported unless `after` has the rows, shape and type that the next iteration reads as `name`."""
-        inner = self.outside.get(after, after)
+    def check_carried(self, carry: Carry, leaves: str, dtype: VarType) -> None:
+        """Raise Unsupported unless a variable has the rows, `leaves`, shape and type that the next iteration reads."""
+        name, inner = carry.name, self.outside.get(carry.after, carry.after)
         left, found = self.meta.shapes[inner], self.meta.shapes[name]
         if not left or leaves not in self._rows(left[0]):
             raise Unsupported(f"variable {name!r} has another row count after an iteration")
@@ -162,25 +162,24 @@ class BodyPlan:
         ):
             raise Unsupported(f"variable {name!r} has another shape or type after an iteration")
 
-    def connections(
-        self, layout: Layout, read: Mapping[str, int], made: Mapping[str, int]
-    ) -> tuple[Any, ...]:
-        """The arguments of `Engine.add_loop` for a body."""
-        spec, slot = layout.spec, self.plan.assembly.slot
-        follows = [(slot(name), read[name]) for name in self.moving]
-        follows += [(slot(self.outside[name]), made[name]) for name in self.wanted]
+    def connections(self, moving: Mapping[str, int]) -> tuple[Any, ...]:
+        """The arguments of `Engine.add_loop` for a body. `moving`: the indices of variables whose memory moves."""
+        spec, slot = self.spec, self.plan.assembly.slot
+        follows = [(slot(name), moving[name]) for name in self.moving]
+        follows += [(slot(self.outside[name]), moving[name]) for name in self.wanted]
         stays = [
-            (slot(name), layout.read[name]) for name in (*spec.names["Invariant"], *spec.levels, *self.packed)
+            (slot(name), spec.operands[name])
+            for name in (*spec.names["Invariant"], *spec.levels, *self.packed)
         ]
-        stays += [(slot(name + SUM), layout.made[name]) for name in self.added]
-        where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
+        stays += [(slot(name + SUM), spec.operands[name]) for name in self.added]
         roots, spans = [], []
         for label, root in self.meta.body_symbols.items():
             register = self.plan.assembly.registers.integer(root) if isinstance(root, SymInt) else -1
-            if label in where:
-                roots.append((register, where[label], current(root)))
+            if label in spec.others:
+                spans.append((register, spec.operands[label], current(root)))
             else:
-                spans.append((register, layout.bounds[label], current(root)))
+                source = "nm".index(label) if label in ("n", "m") else 2 + spec.ints[SIZE + label]
+                roots.append((register, source, current(root)))
         return self.plan.engine, follows, stays, roots, spans
 
 
