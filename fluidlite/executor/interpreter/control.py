@@ -101,7 +101,7 @@ def run_conditional_block_grad(run: Interpreter, op: Operator, frame: Frame) -> 
         elif inside in made.values:
             frame.put(out, made.values[inside], frame.lod_of(name))
         elif inside in state.values:
-            frame.put(out, state.values[inside], state.lods.get(inside, ()))
+            frame.put(out, state.values[inside], state.lod_of(inside))
         elif value is not None:
             frame.put(out, run.xp.zeros_like(value), frame.lod_of(name))
 
@@ -201,7 +201,7 @@ def run_while_grad(run: Interpreter, op: Operator, frame: Frame) -> None:
         if inside in arrays:
             frame.put(out, arrays[inside])
         elif inside in state.values:
-            frame.put(out, state.values[inside], state.lods.get(inside, ()))
+            frame.put(out, state.values[inside], state.lod_of(inside))
         elif inside in sums:
             frame.put(out, sums[inside], frame.lod_of(name))
         else:

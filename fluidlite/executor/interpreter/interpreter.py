@@ -130,11 +130,6 @@ class Interpreter:
         """The values of the variables of the global block."""
         return self.frame.values
 
-    @property
-    def lods(self) -> dict[str, Lod]:
-        """The LoD of the variables of the global block that have one."""
-        return self.frame.lods
-
     def _active(self) -> AbstractContextManager[Any]:
         """A context in which the run's device is current."""
         return nullcontext() if self.device is None else self.device.active()
@@ -285,34 +280,19 @@ class Interpreter:
         Raises EnforceNotMet for a variable that the global block does not declare.
         """
         value = self.frame.find(name)
-        if isinstance(value, TensorArray):
-            with self._active():
-                return LoDTensorArray(self._fetched(*element) for element in value)
-        if value is None and self._declared(name) == VarType.LOD_TENSOR_ARRAY:
-            return LoDTensorArray()
-        return self.tensor(name)
-
-    def _declared(self, name: str) -> VarType | None:
-        """The type that the global block declares for a variable."""
-        var = self.program.global_block().vars.get(name)
-        return None if var is None else var.type
-
-    def tensor(self, name: str) -> LoDTensor:
-        """`fetch` for a variable that is no tensor array."""
-        value = self.values.get(name)
-        if value is None and name in self.values:
-            return LoDTensor()  # the result of a read beyond the end of an array
         if value is None:
             value = self._part(name)
-        if value is None:
-            found = self.scope.find_var(name)
-            if found is None or not found.is_set():
-                if self._declared(name) == VarType.LOD_TENSOR:
-                    return LoDTensor()
-                raise failures.UnknownFetch(name, self.program)
-            value = found.get_tensor().on(self.device)
         with self._active():
-            return self._fetched(value, self.frame.lod_of(name))
+            if isinstance(value, TensorArray):
+                return LoDTensorArray(self._fetched(*element) for element in value)
+            if value is not None:
+                return self._fetched(value, self.frame.lod_of(name))
+        var = self.program.global_block().vars.get(name)
+        if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
+            return LoDTensorArray()
+        if name in self.values or (var is not None and var.type == VarType.LOD_TENSOR):
+            return LoDTensor()  # which a read beyond the end of an array sets, too
+        raise failures.UnknownFetch(name, self.program)
 
     def _fetched(self, value: Any, lod: Lod) -> LoDTensor:
         if value is None:

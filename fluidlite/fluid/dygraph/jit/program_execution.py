@@ -216,7 +216,7 @@ class Runner:
         )
         run.run(forward)
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
-        outputs = [placing.to_device(run.tensor(name).array, self.device) for name in self.outputs]
+        outputs = [placing.to_device(run.fetch(name).array, self.device) for name in self.outputs]
         return outputs, Unplanned(self, run, outputs) if self.late else self._refuse()
 
     def halves(self, segmented: bool) -> tuple[Any, Any]:
