@@ -115,10 +115,9 @@ class CountedLoop:
             raise self._refusal("it computes with its counter or its condition")
         if any(map(self._block._is_persistable, written)):
             raise self._refusal("it changes persistable variables")
-        found = [each.variable for each in (*self.reads, *self.shortened)]
-        if len(found) != len({*found}) or not written.isdisjoint(
-            [*found, *(each.source for each in self.shortened)]
-        ):
+        found = [each.variable for each in self.reads] + [each.variable for each in self.shortened]
+        sources = [each.source for each in self.shortened]
+        if len(found) != len({*found}) or not written.isdisjoint([*found, *sources]):
             raise self._refusal("it overwrites a variable that was read from an array")
         taken = [each.array for each in self.reads if each.like or gradient]
         if len(self.writes) != len({each.array for each in self.writes}) or len(taken) != len({*taken}):

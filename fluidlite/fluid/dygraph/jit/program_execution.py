@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -216,7 +216,8 @@ class Runner:
         )
         run.run(forward)
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
-        outputs = [placing.to_device(run.fetch(name).array, self.device) for name in self.outputs]
+        found = [cast("LoDTensor", run.fetch(name)).array for name in self.outputs]
+        outputs = [placing.to_device(array, self.device) for array in found]
         return outputs, Unplanned(self, run, outputs) if self.late else self._refuse()
 
     def halves(self, segmented: bool) -> tuple[Any, Any]:
