@@ -26,6 +26,9 @@ SCAN_KERNEL = "scan"
 SPARE = "@SPARE"
 """Suffix of the second buffer of a carried result."""
 
+BOUNDS = "@BOUNDS"
+"""Suffix of the offsets whose rows begin, in each iteration, where an operand says."""
+
 SIZE = "size "
 """Prefix of the labels of sizes from outside among integers."""
 
@@ -313,7 +316,7 @@ def _native_scan(op: OpView) -> list[Call]:
         meta.set(scratch, (matrix.packed_elements,), meta.dtypes[outside])
         calls.append(packing(matrix._replace(name=outside), scratch))
     for level in spec.others:
-        operands |= {level + FIRST: level, level: level.removesuffix("offsets") + "bounds"}
+        operands |= {level + FIRST: level, level + BOUNDS: level.removesuffix("offsets") + "bounds"}
     operands |= {level: level for level in spec.levels}
     ints: dict[Any, int] = {0: steps, 1: first, 2: _carried_rows(op, spec)}
     for slot in ("Ragged", "Stacked", "RaggedOut", "StackedOut"):
@@ -352,7 +355,7 @@ def moving_memory(
     for slot in ("Ragged", "RaggedOut", "Stacked", "StackedOut"):
         kind = kinds["packed" if slot.startswith("Ragged") else "each"]
         for name in spec.names[slot]:
-            bounds = operands[spec.rows[name]] if spec.rows.get(name, "n") != "n" else 0
+            bounds = operands.get(spec.rows.get(name, "n") + BOUNDS, 0)
             moving[name] = kind, operands[name], bounds, ints[name]
     for name in (*spec.of("ShapeOnly", "Prefix"), *(level + FIRST for level in spec.others)):
         moving[name] = kinds["same"], operands[name], 0, 0

@@ -11,7 +11,7 @@ from ...framework import Operator
 from ...ops.math.matmul import Matrix
 from ...ops.registry import Call, Shape
 from ..control_flow.array_ops import STASH_POP, STASH_PUSH
-from ..control_flow.scan import SIZE, Carry, ScanSpec
+from ..control_flow.scan import BOUNDS, SIZE, Carry, ScanSpec
 from ..failures import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.request import FIRST, Feeds
@@ -176,7 +176,7 @@ class BodyPlan:
         for label, root in self.meta.body_symbols.items():
             register = self.plan.assembly.registers.integer(root) if isinstance(root, SymInt) else -1
             if label in spec.others:
-                spans.append((register, spec.operands[label], current(root)))
+                spans.append((register, spec.operands[label + BOUNDS], current(root)))
             else:
                 source = "nm".index(label) if label in ("n", "m") else 2 + spec.ints[SIZE + label]
                 roots.append((register, source, current(root)))
