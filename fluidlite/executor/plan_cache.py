@@ -18,7 +18,6 @@ from ..backend import to_host
 from ..backend.cupy_ import faults
 from ..base import flags
 from ..base.arrays import convertible
-from ..base.errors import EnforceNotMet
 from ..base.reports import profiling
 from ..framework import Operator, Program
 from ..ops.registry import GRAD
@@ -39,12 +38,6 @@ if TYPE_CHECKING:
 
 PLANS_KEPT = 32
 """The number of cached plans for one set of feeds and fetches."""
-
-MAX_REPLANS = 4
-"""The limit of compilations in a step with wrong guesses of data-dependent sizes."""
-
-REPLAN_BUDGET = 8
-"""The limit of steps that compile for new data-dependent sizes; each cache hit refunds one."""
 
 
 class PlanCache:
@@ -70,11 +63,9 @@ class PlanCache:
         self._names, self._device, self._check_finite = names, device, check_finite
         self.plans: list[StepPlan] = []
         self.runs = 0
-        self.sizes: dict[str, int] | None = None  # the last data-dependent sizes; None if there are none
         self._blocks: ProgramSegments | None = None  # for steps that no plan can run
         self._refused: str | None = None
         self._started = ""  # the description of the first step, if it initialised variables
-        self._replan_budget = REPLAN_BUDGET
 
     def run(self, feed: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any]:
         """Run one step on a user's feed; returns the fetched values."""
@@ -84,8 +75,11 @@ class PlanCache:
             try:
                 if plan.ready(self.program) and plan.accepts_raw(feed):
                     return run_and_fetch(plan, return_numpy)
-            except (GuardFailure, MemoryError) as problem:
-                self._note(plan, problem)
+            except GuardFailure:
+                pass  # segments name what is missing
+            except MemoryError:
+                self._drop(plan)  # which frees its memory
+                raise
             finally:
                 plan.lock.release()
         return self._run_checked(as_feed(self.program, feed), scope, return_numpy)
@@ -99,11 +93,8 @@ class PlanCache:
         if self._refused is None or self.plans:
             arrays = expanded(placed(feed, None) if on_host else feed)
             found = self._planned(arrays, return_numpy)
-            if found is not None:
-                self._replan_budget = min(self._replan_budget + 1, REPLAN_BUDGET)
-                return found
-            if self._refused is None and self._replan_budget:
-                found = self._newly_planned(arrays, scope, return_numpy)
+            if found is None and self._refused is None and self._plan(arrays, scope):
+                found = self._planned(arrays, return_numpy)
             if found is not None:
                 return found
         if not on_host:
@@ -112,11 +103,7 @@ class PlanCache:
             self._blocks = ProgramSegments(self.program, self._names, check_finite=self._check_finite)
         run = SegmentedExecutor(self._blocks, scope, feed)
         run.run()
-        found = fetches_of(run, self._names, return_numpy)
-        if self.sizes is not None and self._refused is None and self._replan_budget:
-            self.sizes.update(run.sizes_found())
-            self._plan(arrays, scope)
-        return found
+        return fetches_of(run, self._names, return_numpy)
 
     def _initialise(self, scope: Scope, return_numpy: bool) -> list[Any]:
         """Run a startup program without a plan."""
@@ -130,13 +117,6 @@ class PlanCache:
         run.run()
         return fetches_of(run, self._names, return_numpy)
 
-    def _note(self, plan: StepPlan, problem: GuardFailure | MemoryError) -> None:
-        """Record the sizes of a guard failure; raise a MemoryError."""
-        if isinstance(problem, MemoryError):
-            self._drop(plan)  # which frees its memory
-            raise problem
-        self.sizes = {**(self.sizes or {}), **(problem.sizes or {})}
-
     def _planned(self, arrays: Mapping[str, Any], return_numpy: bool) -> list[Any] | None:
         """Run one step by the first cached plan that accepts these arrays; None if there is none."""
         for plan in self.plans:
@@ -148,9 +128,11 @@ class PlanCache:
                 if not plan.ready(self.program) or not plan.accepts(list(arrays.values())):
                     continue
                 found = run_and_fetch(plan, return_numpy)
-            except (GuardFailure, MemoryError) as problem:
-                self._note(plan, problem)
+            except GuardFailure:
                 continue
+            except MemoryError:
+                self._drop(plan)
+                raise
             finally:
                 plan.lock.release()
             if self.plans[0] is not plan:
@@ -158,48 +140,20 @@ class PlanCache:
             return found
         return None
 
-    def _newly_planned(self, arrays: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any] | None:
-        """Run one step by a new plan, compiled again after each wrong guess of data-dependent sizes.
-
-        Returns None if there is no such plan.
-        """
-        for attempt in range(MAX_REPLANS):
-            sizes = None if self.sizes is None else dict(self.sizes)
-            plan = self._plan(arrays, scope, guessed=True)
-            if (self.sizes is not None or plan is None) and not attempt and profiling.active is None:
-                self._replan_budget -= 1
-            if plan is None:
-                return None
-            found = self._planned(arrays, return_numpy)
-            if found is not None:
-                return found
-            if self.sizes is not None:
-                self._drop(plan)
-            if self.sizes == sizes:
-                return None
-        return None
-
-    def _plan(self, arrays: Mapping[str, Any], scope: Scope, guessed: bool = False) -> StepPlan | None:
-        """Compile the program for feeds like `arrays`; None if that fails. `guessed`: some sizes are guesses."""
+    def _plan(self, arrays: Mapping[str, Any], scope: Scope) -> bool:
+        """Compile the program for feeds like `arrays`; False if that fails."""
         request = Request(self.program, scope, arrays, self._names, device=self._device)
         if self._device is None:
-            request = replace(request, sizes=self.sizes, check_finite=self._check_finite)
+            request = replace(request, check_finite=self._check_finite)
         try:
-            plan = compile_plan(request)
-            self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
-            return plan
+            self.plans = [compile_plan(request), *self.plans[: PLANS_KEPT - 1]]
+            return True
         except Unsupported as reason:
-            if isinstance(reason, DataDependentShape) and self._device is None and self.sizes is None:
-                self.sizes = {}
-                return self._plan(arrays, scope, guessed)
             # The first runs may initialise variables that later plans need. Under a profiler, refusals are not kept.
-            if not reason.retryable and (self.sizes is None or not guessed):
-                self._refused = str(reason) if self.runs > 2 and profiling.active is None else None
-        except EnforceNotMet:
-            if self.sizes is None:
-                raise
-            # An error for guessed sizes; if those of a step are wrong, its operators raise errors when they run.
-        return None
+            lasts = self.runs > 2 or isinstance(reason, DataDependentShape)
+            if lasts and not reason.retryable and profiling.active is None:
+                self._refused = str(reason)
+            return False
 
     def _drop(self, plan: StepPlan) -> None:
         self.plans = [kept for kept in self.plans if kept is not plan]

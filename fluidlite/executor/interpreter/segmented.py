@@ -23,7 +23,6 @@ from ..failures import GuardFailure, Unsupported
 from ..feeding import Feed
 from ..ir.inference import is_non_tensor
 from ..ir.request import Request
-from ..ir.type_env import sizes_of
 from ..scope import Scope
 from .frame import Frame
 from .interpreter import Interpreter
@@ -44,18 +43,6 @@ class SegmentedExecutor(Interpreter):
         self._blocks = part or self._blocks
         with np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             self.run_block(self.program.global_block(), self.frame)
-
-    def sizes_found(self) -> dict[str, int]:
-        """The sizes of the results of fallback operators in the global block, by their labels in plans."""
-        found: dict[str, int] = {}
-        for made in self._blocks.of(self.program.global_block()).made.values():
-            for name in (
-                n for segment in made if isinstance(segment, FallbackOp) for n in segment.op.writes()
-            ):
-                value = self.frame.find(name)
-                if isinstance(value, np.ndarray):
-                    found.update(sizes_of(name, value, self.frame.lod_of(name)))
-        return found
 
     def run_block(self, block: Block, frame: Frame) -> None:
         segments = self._blocks.of(block)
@@ -82,13 +69,12 @@ class SegmentedExecutor(Interpreter):
                 return segment.end
         for attempt in range(MAX_REPLANS + 1):
             if attempt == MAX_REPLANS:
-                segments.sizes[at] = (
-                    None  # operators with data-dependent sizes are fallback operators from now on
-                )
+                # Operators with data-dependent sizes are fallback operators from now on.
+                segments.sizes[at] = None
             segment = self._make(segments, at, frame)
-            if isinstance(segment, Segment) or segment.reason:
-                segments.keep(at, segment)
             if self._fits(segments, at, segment, frame):
+                if isinstance(segment, Segment) or segment.reason:
+                    segments.keep(at, segment)
                 return segment.end
         raise AssertionError("internal error: a new plan rejected its own inputs")
 

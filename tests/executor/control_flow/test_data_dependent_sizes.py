@@ -96,7 +96,7 @@ def test_programs_with_data_dependent_sizes_are_one_plan(build):
     feeds = [make(random, rows) for rows in (25, 16, 27, 14, 19, 13, 18, 25)]
     feeds = [{name: each[name] for name in names} for each in feeds]
     text = agree(default(fetched), feeds, 1e-5, 1e-6)
-    plans = [line for line in text.splitlines() if " instructions on the CPU" in line and line[0] != " "]
+    plans = [line for line in text.splitlines() if " instructions on the CPU" in line]
     assert len(plans) == 1, text
     assert any("mul_grad" in line or "sgd" in line for line in text.splitlines()[:40])
 
@@ -117,7 +117,7 @@ def test_drawing_before_data_dependent_sizes_runs_in_segments():
     exe, random = fluid.Executor(), np.random.RandomState(2)
     for rows in (4, 5, 6, 7):
         exe.run(feed=feed(random, rows), fetch_list=[chosen])
-    assert "data-dependent sizes follow operator dropout" in exe.describe()
+    assert exe.describe().count(" instructions on the CPU") == 2
 
 
 def test_errors_name_the_operator_and_the_line():
@@ -129,7 +129,7 @@ def test_errors_name_the_operator_and_the_line():
         if not wrong:
             exe.run(feed=fed, fetch_list=[chosen])
             continue
-        assert "run in segments" not in exe.describe() and "where_index(" in exe.describe()
+        assert "where_index(" in exe.describe()
         with pytest.raises(
             (EnforceNotMet, IndexError), match=r"operator gather: .*test_data_dependent_sizes.py:\d+"
         ):
@@ -147,5 +147,4 @@ def test_sizes_that_are_always_others_do_not_make_plans_without_end():
         values = np.zeros((9, 3), "float32")
         values.flat[: 1 + iteration % 20] = 1.0
         assert exe.run(feed={"x": values}, fetch_list=[total])[0] == 2 * (1 + iteration % 20)
-    cache = next(iter(fluid.default_main_program()._plans[fluid.global_scope()].values()))
-    assert len(cache.plans) <= 3
+    assert 1 <= exe.describe().count(" instructions on the CPU") <= 3

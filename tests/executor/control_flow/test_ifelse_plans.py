@@ -208,7 +208,7 @@ def test_a_loop_after_data_dependent_sizes():
     random = np.random.RandomState(8)
     fed = [{"x": one["x"], "words": sequences(random)} for one in feeds(random, 8)]
     text = agree(default([loss]), fed, 1e-5, 1e-6)
-    assert " scan(" in text.partition("run in segments")[0]
+    assert " scan(" in text
 
 
 def chosen(x):
@@ -240,7 +240,7 @@ def test_data_dependent_steps(made):
     fed = [{"x": random.uniform(-1, 1, (random.randint(2, 9), WIDTH)).astype("float32")} for _ in range(30)]
     fed = [one for one in fed if (one["x"].sum(1) > 0).any()]
     text = agree(default([loss, "x@GRAD"]), fed, 1e-5, 1e-6)
-    assert " scan(" in text.partition("run in segments")[0]
+    assert " scan(" in text
 
 
 def test_what_is_fetched_of_one_side_has_its_rows_alone():
