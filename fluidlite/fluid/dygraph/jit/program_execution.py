@@ -28,6 +28,7 @@ from ....ops.tensor.selected_rows import parts
 
 if TYPE_CHECKING:
     from ....backend.cupy_.device import CudaDevice
+    from ....executor.lod_tensor import LoDTensor
     from .traced import Traced
 
 Arrays = list[Any]
