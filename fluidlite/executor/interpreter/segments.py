@@ -162,7 +162,8 @@ class BlockSegments:
         if not non_tensors:
             return Accesses(ops, [], [])
         inside = {id(op) for op in everywhere(ops)}
-        others = (op for block in self.block.program.blocks for op in block.ops if id(op) not in inside)
+        blocks = (block.ops for block in self.block.program.blocks if block is not self.block)
+        others = (op for block in (self.ops, *blocks) for op in block if id(op) not in inside)
         shared = non_tensors & self._fetches
         shared |= {name for op in others for name in (*op.reads(), *op.writes()) if name in non_tensors}
         found = separated(ops, shared)
