@@ -97,7 +97,7 @@ class ScanLowering:
         loop.values = dict(self.saved)
         return loop
 
-    # What a front says before `run`.
+    # Before `run`: the description of the iterations.
 
     def label(self, name: str) -> str:
         return f"{name}{BATCHED}{self.block.idx}"
@@ -131,7 +131,7 @@ class ScanLowering:
         else:
             self.values[name] = self.values.get(source) or Prefix(source)
 
-    # What it finds behind `run`.
+    # After `run`: the results.
 
     def ssa_name(self, name: str) -> str:
         """The SSA name of a variable of the block."""
@@ -150,7 +150,7 @@ class ScanLowering:
         return value.whole
 
     def final(self, name: str) -> str:
-        """The variable with a result of the last iteration; "" if the last of all steps is the one."""
+        """The variable with a result of the last iteration; "" if that is only among those of all steps."""
         if not (self._last[name] or self.steps):
             raise Unsupported(
                 f"the final value of {name!r} is loop-invariant, or also needed of all iterations", self.op
@@ -193,7 +193,7 @@ class ScanLowering:
     def _residuals(
         self, kept: Collection[str], shapes: Collection[str]
     ) -> tuple[dict[str, Value], list[str]]:
-        """What the gradient reads: values from outside, and the names of those that iterations compute."""
+        """The residuals: values from outside, and the names of those that iterations compute."""
         if not kept:
             return {}, []
         given = {name: value for name, value in self.values.items() if name in kept}
