@@ -25,7 +25,6 @@ from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, OpDef
 from .. import failures
 from ..control_flow.scan import SCAN_KERNEL, ScanSpec, moving_memory
-from ..failures import Unsupported
 from ..ir import jumps
 from ..ir.instructions import Instruction, lifetimes
 from .code import Code
