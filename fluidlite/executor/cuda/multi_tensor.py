@@ -146,7 +146,18 @@ def _with_advance(match: Match) -> list[Replacement]:
     assert update is not None
     launches = [*update.launches, advance]
     made = replace(update, launches=launches, carry=float(match.numbers["factor"]))
-    return [Replacement(match.parts, _updating([made], (*each.writes, *advance.writes)), at_first=True)]
+    launch = _updating([made], (*_computed(each), *advance.writes)).with_shapes(each.action.shaped)
+    return [Replacement(match.parts, launch, at_first=True)]
+
+
+def _computed(each: Instruction) -> list[str]:
+    """The results of an instruction, without those of which only the shape is read."""
+    return [name for name in each.writes if name not in each.action.shaped]
+
+
+def _joined(parts: list[Instruction], launch: Launch) -> Instruction:
+    """The instruction of a launch that does what all parts do, fused ones among them."""
+    return joined(parts, launch.with_shapes([name for each in parts for name in each.action.shaped]))
 
 
 def _update_key(each: Instruction) -> tuple[Any, ...] | None:
@@ -157,8 +168,8 @@ def _update_key(each: Instruction) -> tuple[Any, ...] | None:
 def _one_update(parts: list[Instruction]) -> list[Instruction]:
     """One launch for updates with the same key."""
     some = [found for found in map(_update_of, parts) if found is not None]
-    writes = dict.fromkeys(name for each in parts for name in each.writes)
-    return [joined(parts, _updating(some, tuple(writes)))]
+    writes = dict.fromkeys(name for each in parts for name in _computed(each))
+    return [_joined(parts, _updating(some, tuple(writes)))]
 
 
 @dataclass(frozen=True)
@@ -222,7 +233,7 @@ def _many_key(each: Instruction) -> tuple[Any, ...] | None:
 def _all_in_one(parts: list[Instruction]) -> list[Instruction]:
     found = [many for many in map(_many_of, parts) if many is not None]
     many = replace(found[0], parts=[part for each in found for part in each.parts])
-    return [joined(parts, Launch(parts[0].action.kernel, many.operands, run=many))]
+    return [_joined(parts, Launch(parts[0].action.kernel, many.operands, run=many))]
 
 
 def _several(each: Instruction) -> Node | None:

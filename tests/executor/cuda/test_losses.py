@@ -133,6 +133,15 @@ def test_clipping_by_the_global_norm_takes_few_launches():
     agree([loss], feeds())
 
 
+def test_gradients_of_sums_of_squares_read_the_shapes_of_the_squares():
+    logits, _ = scores()
+    one, two = (layers.fc(logits, 3, bias_attr=False) for _ in range(2))
+    loss = layers.sums([layers.reduce_sum(layers.square(each)) for each in (one, two)])
+    optimizer.SGD(0.01).minimize(loss)
+    assert Counter({"square": 2, "reduce_sum": 2}) in joined([loss], feeds()[0])
+    agree([loss], feeds())
+
+
 def test_products_that_build_on_one_another_stay_in_order():
     x, factor = layers.data("x", [8]), layers.fill_constant([1], "float32", 3.0)
     factor.stop_gradient = False
