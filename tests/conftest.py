@@ -14,7 +14,7 @@ import pytest
 
 import fluidlite
 from fluidlite._ext import kernels
-from fluidlite.base import seeds, unique_name
+from fluidlite.base import flags, seeds, unique_name
 from fluidlite.executor import Scope, scope_guard
 from fluidlite.framework import Program, program_guard
 
@@ -117,6 +117,15 @@ def alone():
     main.random_seed = startup.random_seed = 5
     with program_guard(main, startup), unique_name.guard(), scope_guard(Scope()):
         yield
+
+
+@pytest.fixture(params=["plan", "interpret"])
+def engine(request):
+    """Both ways of running a program."""
+    before = flags.engine()
+    flags.set_engine(request.param)
+    yield request.param
+    flags.set_engine(before)
 
 
 @pytest.fixture

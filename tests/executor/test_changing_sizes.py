@@ -1,7 +1,6 @@
 """Steps of other sizes than the plan was made for: whole nets that train, steps that fail, memory, threads, forks."""
 
 import os
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,11 +13,7 @@ from fluidlite.base import flags
 BATCHES = (4, 2, 7, 16, 3, 33, 4, 1, 5, 2)
 
 
-@pytest.fixture(autouse=True)
-def quietly():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def images():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 
 from ..refusals import refuses
 
@@ -12,11 +11,7 @@ L = fluid.layers
 X = np.arange(8, dtype="float32").reshape(2, 4)
 
 
-@pytest.fixture(params=["plan", "interpret"], autouse=True)
-def engine(request):
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine("plan")
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.fixture

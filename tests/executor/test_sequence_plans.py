@@ -27,14 +27,6 @@ def interpreted(monkeypatch):
     return made
 
 
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    before = flags.engine()
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine(before)
-
-
 def tensor(array, *lengths):
     made = fluid.LoDTensor()
     made.set(array, fluid.CPUPlace())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.executor.executor import run_program
@@ -43,13 +43,6 @@ RECORDED = {
     "adagrad by value": [-0.329292, -0.229292, -0.071558, 0.028442, -0.270708, -0.170708, 0.270718, 0.370718, 0.3, 0.4],
     "sgd with l2": [-0.455077, -0.369339, 2.848343, 2.934081, -1.047349, -0.961611, 1.846516, 1.932253, 0.257213, 0.34295],  # noqa: E501
 }  # fmt: skip
-
-
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine("plan")
 
 
 def build(make, second=True, sparse=True, **table):

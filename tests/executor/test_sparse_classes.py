@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 from fluidlite.base.dtypes import VarType
 
 L, opt = fluid.layers, fluid.optimizer
@@ -24,13 +23,6 @@ RECORDED = {
     ("hsigmoid", "adam"): [2.67924, 2.5496929, 2.4647908],
     ("hsigmoid", "lazy adam"): [2.67924, 2.5496929, 2.4647908],
 }
-
-
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine("plan")
 
 
 def costs(kind, x, label):

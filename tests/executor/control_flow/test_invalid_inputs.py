@@ -19,14 +19,6 @@ layers = fluid.layers
 F = "float32"
 
 
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    before = flags.engine()
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine(before)
-
-
 def numbers(*shape, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(F)
 

@@ -1,6 +1,5 @@
 """Loops that go through arrays and end when the data say so, compiled against interpreted."""
 
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,11 +13,7 @@ layers = fluid.layers
 LIMIT = 6.0
 
 
-@pytest.fixture(autouse=True)
-def quietly():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def growing(x, body):

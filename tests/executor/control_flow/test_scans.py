@@ -4,7 +4,6 @@ import functools
 import os
 import signal
 import threading
-import warnings
 
 import numpy as np
 import pytest
@@ -16,12 +15,7 @@ from .agreement import WIDTH, check, data, fc, number, numbers, ragged, repeated
 layers = fluid.layers
 
 
-@pytest.fixture(autouse=True)
-def quietly():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 # Networks of steps: x [steps, batch, 3], start [batch, 4], still [batch, 4].
 

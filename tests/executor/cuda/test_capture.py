@@ -18,11 +18,6 @@ from .programs import Net, batches
 from .test_steps import TOLERANCE
 
 
-@pytest.fixture
-def gpu(cuda):
-    return fluid.CUDAPlace(0)
-
-
 def described(net):
     return net.executor.describe(net.main, net.scope)
 

@@ -15,11 +15,6 @@ TOLERANCE = {"rtol": 2e-5, "atol": 2e-6}
 """Between steps on a GPU and on the CPU, in float32: sums are added up in another order."""
 
 
-@pytest.fixture
-def gpu(cuda):
-    return fluid.CUDAPlace(0)
-
-
 def warm(net, steps=2):
     """Run until the step is a graph."""
     for batch in batches(steps):

@@ -18,11 +18,6 @@ VALUES = np.arange(6, dtype="float32").reshape(2, 3)
 
 
 @pytest.fixture
-def gpu(cuda):
-    return fluid.CUDAPlace(0)
-
-
-@pytest.fixture
 def tensor(gpu):
     made = fluid.LoDTensor()
     made.set(VALUES, gpu)

@@ -19,11 +19,6 @@ from .test_steps import TOLERANCE
 STEPS = 4
 
 
-@pytest.fixture
-def gpu(cuda):
-    return fluid.CUDAPlace(0)
-
-
 def on_both(gpu, build, feeds, return_numpy=True):
     """The fetched values of `STEPS` steps on the CPU and on the GPU, and the description of the plan there."""
     main, startup = fluid.Program(), fluid.Program()

@@ -14,10 +14,7 @@ from .declared_models import MODELS
 SIZES = [(3, 4), (2, 6), (1, 3), (3, 4)]
 
 
-@pytest.fixture(autouse=True)
-def guard():
-    with dygraph.guard():
-        yield
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 def made(kind):

@@ -1,24 +1,14 @@
 """Traced functions and layers on a GPU: the numbers of eager code, forwards and backwards."""
 
 import numpy as np
-import pytest
 
 import fluidlite as fluid
 from fluidlite import dygraph, layers
 from fluidlite.backend import on_device
-from fluidlite.base import flags
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.dygraph import declarative, to_variable
 
 GPU, CPU = fluid.CUDAPlace(0), fluid.CPUPlace()
-
-
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    before = flags.engine()
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine(before)
 
 
 def tensor(values, dtype="float32", grad=False):

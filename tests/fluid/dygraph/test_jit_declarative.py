@@ -10,7 +10,6 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import dygraph, layers
-from fluidlite.base import flags
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.dygraph import declarative, to_variable
@@ -19,19 +18,7 @@ from fluidlite.eager import Tensor
 
 from ...refusals import refuses
 
-
-@pytest.fixture(autouse=True)
-def guard():
-    with dygraph.guard():
-        yield
-
-
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    before = flags.engine()
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine(before)
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 def tensor(*values, grad=False, dtype="float32"):

@@ -17,10 +17,7 @@ from fluidlite.framework import mode
 SIZES = (7, 9, 17, 2, 1, 30, 12, 13, 170, 9, 7, 3, 64, 5)
 
 
-@pytest.fixture(autouse=True)
-def guard():
-    with dygraph.guard():
-        yield
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 def tensor(array):

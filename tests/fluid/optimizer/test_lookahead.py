@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 
 L, opt = fluid.layers, fluid.optimizer
-
-
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine("plan")
 
 
 def weights(optimizer, steps, name="w"):

@@ -5,15 +5,11 @@ import traceback
 import numpy as np
 import pytest
 
-from fluidlite import dygraph, layers
+from fluidlite import layers
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.dygraph import declarative, to_variable
 
-
-@pytest.fixture(autouse=True)
-def guard():
-    with dygraph.guard():
-        yield
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 def x():
