@@ -14,10 +14,11 @@ import pytest
 
 import fluidlite
 from fluidlite._ext import kernels
-from fluidlite.base import flags, seeds, unique_name
+from fluidlite.base import seeds, unique_name
 from fluidlite.executor import Scope, scope_guard
 from fluidlite.framework import Program, program_guard
 
+from .engines import run_by
 from .simulated_cuda import simulated
 
 # No test asks the network for data sets, neither in this process nor in those it starts.
@@ -122,10 +123,8 @@ def alone():
 @pytest.fixture(params=["plan", "interpret"])
 def engine(request):
     """Both ways of running a program."""
-    before = flags.engine()
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine(before)
+    with run_by(request.param):
+        yield request.param
 
 
 @pytest.fixture

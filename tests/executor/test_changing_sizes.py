@@ -8,7 +8,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
+
+from ..engines import run_by
 
 BATCHES = (4, 2, 7, 16, 3, 33, 4, 1, 5, 2)
 
@@ -95,9 +96,7 @@ def program(build):
 
 
 def trained(build, engine, batches):
-    before = flags.engine()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         main, startup, fetches = program(build)
         scope, exe, rng = fluid.Scope(), fluid.Executor(fluid.CPUPlace()), np.random.default_rng(3)
         with fluid.scope_guard(scope):
@@ -105,8 +104,6 @@ def trained(build, engine, batches):
             made = [exe.run(main, feed=batch(build, rng, n), fetch_list=list(fetches)) for n in batches]
             kept = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
             return made, kept, exe.describe(main, scope)
-    finally:
-        flags.set_engine(before)
 
 
 @pytest.mark.parametrize("build", [images, attention, sequences, in_pieces])

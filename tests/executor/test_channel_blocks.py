@@ -9,9 +9,10 @@ import pytest
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite._ext import kernels
-from fluidlite.base import flags
 from fluidlite.executor.compile import compile_for_cpu
 from fluidlite.executor.ir.request import Request
+
+from ..engines import run_by
 
 RANDOM = np.random.RandomState(5)
 IMAGES = RANDOM.rand(6, 3, 12, 12).astype("float32")
@@ -97,13 +98,9 @@ def trained(network, batches=(6, 4, 6), steps=3, compiled=None):
 
 def by_operators(fetched, program=None):
     """The results of the interpreter, by default for the default program."""
-    before = flags.engine()
-    flags.set_engine("interpret")
-    try:
+    with run_by("interpret"):
         program = (program or fluid.default_main_program()).clone()  # for which there is no plan
         return fluid.Executor().run(program, {"x": IMAGES}, [var.name for var in fetched])
-    finally:
-        flags.set_engine(before)
 
 
 def same(found, wanted, tolerance=2e-4):

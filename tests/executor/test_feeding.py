@@ -8,11 +8,7 @@ from fluidlite.ops.registry import find
 
 layers = fluid.layers
 PLACE = fluid.CPUPlace()
-
-
-@pytest.fixture(autouse=True, params=["plan", "interpret"])
-def engine(request, monkeypatch):
-    monkeypatch.setenv("FLUIDLITE_ENGINE", request.param)
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 def run(declare, build, value, steps=2):
@@ -203,8 +199,8 @@ def test_integers_are_what_is_fed_whatever_was_declared(layer, want):
     np.testing.assert_allclose(got, np.array(want, "float32"), rtol=1e-6)
 
 
-def test_labels_that_are_no_integers_are_refused_when_they_are_fed(monkeypatch):
-    monkeypatch.delenv("FLUIDLITE_ENGINE", raising=False)
+@pytest.mark.parametrize("engine", ["plan"], indirect=True)
+def test_labels_that_are_no_integers_are_refused_when_they_are_fed(engine):
     x, label = layers.data("x", [3]), layers.data("label", [1])
     for out in (layers.cross_entropy(x, label), layers.gather(x, label), fluid.one_hot(label, 3)):
         with pytest.raises(fluid.core.EnforceNotMet, match="must be int"):

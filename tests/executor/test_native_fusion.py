@@ -5,7 +5,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
+
+from ..engines import run_by
 
 RANDOM = np.random.RandomState(0)
 
@@ -23,12 +24,9 @@ def instructions(exe):
 def both(exe, feed, fetches):
     """Results of a plan and of the interpreter, which must be alike to within rounding."""
     planned = exe.run(feed=feed, fetch_list=fetches)
-    flags.set_engine("interpret")
-    try:
+    with run_by("interpret"):
         for got, want in zip(planned, exe.run(feed=feed, fetch_list=fetches), strict=True):
             np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
-    finally:
-        flags.set_engine("plan")
     return planned
 
 

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 from fluidlite.executor.compile import compile_for_cpu
 from fluidlite.executor.executor import _cache, fetch_names
 from fluidlite.executor.feeding import as_feed, expanded
 from fluidlite.executor.ir.request import Request
+
+from ..engines import run_by
 
 L = fluid.layers
 
@@ -55,26 +57,15 @@ def feeds(shapes, rows, seed):
 
 
 def train(build, engine, rows=(6, 6, 3, 6, 3)):
-    flags.set_engine(engine)
-    main, startup = fluid.Program(), fluid.Program()
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     main.random_seed = startup.random_seed = 7
-    try:
-        with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
-            loss, shapes = build()
-            exe = fluid.Executor()
-            exe.run(startup)
-            losses = [
-                exe.run(main, feed=feeds(shapes, n, k), fetch_list=[loss])[0] for k, n in enumerate(rows)
-            ]
-            scope = fluid.global_scope()
-            state = {
-                v.name: np.array(scope.find_var(v.name).get_tensor())
-                for v in main.list_vars()
-                if v.persistable
-            }
-        return losses, state
-    finally:
-        flags.set_engine("plan")
+    with run_by(engine), fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(scope):
+        loss, shapes = build()
+        exe = fluid.Executor()
+        exe.run(startup)
+        losses = [exe.run(main, feed=feeds(shapes, n, k), fetch_list=[loss])[0] for k, n in enumerate(rows)]
+        kept = [v.name for v in main.list_vars() if v.persistable]
+        return losses, {name: np.array(scope.find_var(name).get_tensor()) for name in kept}
 
 
 @pytest.mark.parametrize("build", [softmax_regression, perceptron, conv_net])

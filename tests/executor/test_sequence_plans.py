@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 from fluidlite.executor.interpreter import interpreter as interpret
+
+from ..engines import run_by
 
 layers = fluid.layers
 LENGTHS = [[2, 0, 4], [4, 2], [1, 3, 0, 2], [6, 2, 2, 2], [2, 0, 4], [0, 0], [1]]
@@ -102,16 +103,12 @@ def same(got, want):
 def test_steps_with_other_lengths(what, interpreted):
     build, steps = PLANNED[what] if what in PLANNED else (BY_DATA[what.removesuffix(" by data")], LENGTHS)
     program, other = Program(build), Program(build)
-    before = flags.engine()
     for lengths in steps:
-        try:
-            flags.set_engine("interpret")
+        with run_by("interpret"):
             want = other.run(lengths)
-            interpreted.clear()
-            flags.set_engine("plan")
+        interpreted.clear()
+        with run_by("plan"):
             got = program.run(lengths)
-        finally:
-            flags.set_engine(before)
         same(got, want)
         if what in PLANNED:
             assert interpreted == [], f"{what} {lengths} was not planned"

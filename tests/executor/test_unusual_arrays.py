@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 from fluidlite.base.arrays import is_plain, owned, plain
 from fluidlite.ops import registry
+
+from ..engines import run_by
 
 X = np.arange(12, dtype="float32").reshape(4, 3)
 Y = np.array([[0], [2], [1], [2]], "int64")
@@ -240,16 +241,13 @@ def test_what_is_fed_is_not_changed_by_the_step(engine):
     """The memory of a variable of the scope, fed: Fluid copies it when the step begins."""
     exe, out = counter()
     tensor = fluid.global_scope().find_var("state").get_tensor()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         for number in range(3):
             (got,) = exe.run(feed={"x": tensor.array}, fetch_list=[out])
             np.testing.assert_array_equal(got, np.full((2, 3), 2.0**number, "float32"))
             (got,) = exe.run(feed={"x": fluid.LoDTensor.wrap(tensor.array)}, fetch_list=[out])
             np.testing.assert_array_equal(got, np.full((2, 3), 2.0 ** (number + 1), "float32"))
             tensor.set(tensor.array / 2, fluid.CPUPlace())
-    finally:
-        flags.set_engine("plan")
 
 
 def test_one_array_may_be_fed_double_grad():

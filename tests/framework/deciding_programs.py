@@ -14,11 +14,11 @@ import numpy as np
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
 from fluidlite.executor import plan_cache
 from fluidlite.executor.failures import Unsupported
 from fluidlite.executor.interpreter import segmented
 from fluidlite.framework import Program, Variable, program_guard
+from tests.engines import run_by
 
 EXE = fluid.Executor(fluid.CPUPlace())
 SIZE = [2, 2]
@@ -52,17 +52,16 @@ def constant(value: float, fixed: bool) -> Variable:
 def ways(engine: str) -> Iterator[None]:
     """How programs run meanwhile: by "plan", by "interpret", or in "pieces" of one operator each."""
     kept = segmented.BlockSegments.end_of_segment, plan_cache.compile_plan
-    flags.set_engine("interpret" if engine == "interpret" else "plan")
     try:
         if engine == "pieces":
             segmented.BlockSegments.end_of_segment = lambda self, begin: (
                 begin + (not self._unplannable[begin])
             )
             plan_cache.compile_plan = refused
-        yield
+        with run_by("interpret" if engine == "interpret" else "plan"):
+            yield
     finally:
         segmented.BlockSegments.end_of_segment, plan_cache.compile_plan = kept
-        flags._engine = None
 
 
 def refused(*others: object, **more: object) -> None:

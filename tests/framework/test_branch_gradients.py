@@ -1,27 +1,16 @@
 """Gradients of variables that branches and loops replace, for both values of a condition, by both engines."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
 from fluidlite.framework import Program, program_guard
 from fluidlite.layers.control_flow.conditional_block import ConditionalBlock
+from tests.engines import run_by
 
 EXE = fluid.Executor(fluid.CPUPlace())
 X = np.array([0.3, 0.7])
-
-
-@contextmanager
-def engine(name):
-    flags.set_engine(name)
-    try:
-        yield
-    finally:
-        flags._engine = None
 
 
 engines = pytest.mark.parametrize("name", ["plan", "interpret"])
@@ -269,7 +258,7 @@ def test_each_value_has_its_own_gradient(build, taken, name):
     def at(x):
         return values(main, startup, [loss, gradient], taken, x, scope)
 
-    with engine(name):
+    with run_by(name):
         found = at(X)[1]
         ends = [[at(X + sign * step)[0].item() for sign in (1, -1)] for step in np.eye(2) * 1e-6]
     numeric = [(above - below) / 2e-6 for above, below in ends]
@@ -305,7 +294,7 @@ def test_what_a_branch_holds_fast_has_no_gradient(taken, name):
     main, startup, _, gradient = program(build)
     sin, cos = np.sin(X), np.cos(X)
     expected = 4 * sin if taken else 2 * sin * cos + sin + X * cos
-    with engine(name):
+    with run_by(name):
         np.testing.assert_allclose(values(main, startup, [gradient], taken)[0], expected, rtol=1e-12)
 
 
@@ -321,7 +310,7 @@ def test_no_grad_set_reaches_into_branches(taken, name):
     main, startup, _, gradient = program(build, no_grad_set={"held.tmp_0"})
     held = 3 * X
     expected = np.cos(X) * held * (held if taken else 1)
-    with engine(name):
+    with run_by(name):
         np.testing.assert_allclose(values(main, startup, [gradient], taken)[0], expected, rtol=1e-12)
 
 
@@ -341,7 +330,7 @@ def test_weighted_targets_that_a_branch_has_replaced(programs, taken, name):
     second = fluid.gradients([s], [x])[0]
     sin, cos = np.sin(X), np.cos(X)
     of_s = 2 * X * sin + X * X * cos if taken else cos
-    with engine(name):
+    with run_by(name):
         found = values(main, startup, [first, second], taken)
     np.testing.assert_allclose(found[0], np.array([2, 5]) * of_s + 3 * (sin + X * cos), rtol=1e-12)
     np.testing.assert_allclose(found[1], of_s, rtol=1e-12)
@@ -378,7 +367,7 @@ def test_sparse_tables_in_branches_learn_as_dense_ones(kind, name):
             found.append(np.array(scope.find_var("table").get_tensor()))
         return found
 
-    with engine(name):
+    with run_by(name):
         sparse, dense = train(True), train(False)
     np.testing.assert_allclose(sparse, dense, rtol=1e-5)
     assert all((before != after).any() for before, after in zip(dense, dense[1:], strict=False))
@@ -403,7 +392,7 @@ def test_a_second_loss_sees_updates_in_a_branch_as_fluid_does(programs, taken, n
         put(s * w, s)
     fluid.optimizer.SGD(0.1).minimize(layers.reduce_sum(s))
     scope = fluid.Scope()
-    with engine(name):
+    with run_by(name):
         EXE.run(startup, scope=scope)
         EXE.run(main, feed={"x": X, "p": np.array([taken])}, scope=scope)
     before = 2.0 - 0.5 * X if taken else 2.0
@@ -424,7 +413,7 @@ def test_two_losses_of_one_branch(programs, taken, name):
     for loss in losses:
         fluid.optimizer.SGD(0.1).minimize(loss)
     scope = fluid.Scope()
-    with engine(name):
+    with run_by(name):
         EXE.run(startup, scope=scope)
         EXE.run(main, feed={"x": X, "p": np.array([taken])}, scope=scope)
     expected = 2.0 - 0.1 * 3 * X * (3 if taken else 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 from fluidlite.base.dtypes import FLOATS, to_vartype
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, LoDTensor, Scope, scope_guard
@@ -15,6 +15,7 @@ from fluidlite.framework import Program, Variable, program_guard
 from fluidlite.framework.gradients.backward import gradients
 from fluidlite.ops.registry import OpDef, grad_name
 
+from ..engines import run_by
 from . import on_device
 
 Slots = dict[str, list[Any]]
@@ -91,16 +92,12 @@ class OneOperator:
 
     def run(self, engine: str, fetch: list[str]) -> list[np.ndarray]:
         """Two runs, of which the second counts: plans may need one to begin with."""
-        before = flags.engine()
-        flags.set_engine(engine)
-        try:
+        with run_by(engine):
             with scope_guard(Scope()):
                 executor = Executor(on_device.place())
                 for _ in range(2):
                     got = executor.run(self.program, feed=self.feed, fetch_list=fetch, return_numpy=False)
                 return [np.asarray(tensor) for tensor in got]
-        finally:
-            flags.set_engine(before)
 
 
 def check(

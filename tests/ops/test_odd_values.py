@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from fluidlite.base import flags
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, Scope
 from fluidlite.framework import Program
 
+from ..engines import run_by
 from . import harness
 
 NAN, INF = np.nan, np.inf
@@ -111,16 +111,12 @@ def test_parts_of_a_variable_that_is_overwritten_later(op, attrs, engine):
     out, extra = block.create_var(name="out"), block.create_var(name="extra")
     block.append_op(op, {"X": w}, {"Out": out, "Mask" if op == "dropout" else "XShape": extra}, attrs)
     block.append_op("scale", {"X": w}, {"Out": w}, {"scale": 10.0})
-    before = flags.engine()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         scope, executor = Scope(), Executor(CPUPlace())
         scope.var("w").get_tensor().set(f32(1, 2), CPUPlace())
         for step in (1, 10, 100):
             (found,) = executor.run(program, fetch_list=["out"], scope=scope)
             np.testing.assert_array_equal(found.ravel(), f32(1, 2) * step)
-    finally:
-        flags.set_engine(before)
 
 
 @pytest.mark.parametrize(

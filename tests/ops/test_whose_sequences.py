@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidlite.base import flags
 from fluidlite.base.lod import as_lists, as_lod, joined
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, Scope, scope_guard
@@ -17,6 +16,7 @@ from fluidlite.framework import Program
 from fluidlite.ops import registry
 from fluidlite.ops.registry import grad_name
 
+from ..engines import run_by
 from .fuzz import compare, ways
 from .fuzz.cases import RECIPES, Case, Chooser
 from .in_program import OneOperator
@@ -58,13 +58,9 @@ def undeclared(program: Program) -> Program:
 
 def found(program: Program, feed: dict[str, Any], names: list[str], engine: str) -> dict[str, Any]:
     """Run a program: the rows of each result and its LoD."""
-    before = flags.engine()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         with scope_guard(Scope()):
             got = Executor(CPUPlace()).run(program, feed=feed, fetch_list=names, return_numpy=False)
-    finally:
-        flags.set_engine(before)
     return {name: (np.array(one).shape[:1], one.lod()) for name, one in zip(names, got, strict=True)}
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
+
+from ...engines import run_by
 
 WIDTH = 3  # of inputs; states have 4 columns
 
@@ -95,8 +96,7 @@ def run(built, feeds, engine, spread=0.7):
     """
     main, startup, fetched = built
     exe, scope, random = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), np.random.RandomState(1)
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         exe.run(startup, scope=scope)
         for parameter in main.all_parameters():
             tensor = scope.find_var(parameter.name).get_tensor()
@@ -108,8 +108,6 @@ def run(built, feeds, engine, spread=0.7):
         names = sorted({var.name for var in main.list_vars() if var.persistable} - {"feed", "fetch"})
         found.append([scope.find_var(name).get_tensor() for name in names if scope.find_var(name)])
         return found, exe.describe(main, scope)
-    finally:
-        flags.set_engine("plan")
 
 
 def compare(expected, found, rtol=2e-4, atol=2e-5):

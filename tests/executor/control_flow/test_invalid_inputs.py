@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 from fluidlite.core import EnforceNotMet
+
+from ...engines import run_by
 
 layers = fluid.layers
 F = "float32"
@@ -198,13 +199,9 @@ def test_nothing_to_compute_is_no_mistake(build, feed):
     """Steps with empty batches or sides, and the steps after them, are as interpreted."""
     losses = []
     for engine in ("plan", "interpret"):
-        before = flags.engine()
-        flags.set_engine(engine)
-        try:
+        with run_by(engine):
             network = Network(build)
             losses.append([network.step(), network.step(**feed), network.step(), network.step(**feed)])
-        finally:
-            flags.set_engine(before)
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5, atol=1e-6)
 
 

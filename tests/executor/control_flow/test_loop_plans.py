@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 from fluidlite.base.errors import EnforceNotMet
 
+from ...engines import run_by
 from .agreement import agree, default, number
 
 layers = fluid.layers
@@ -268,11 +268,8 @@ def feeds():
 
 
 def by_operators(fetched, feed):
-    flags.set_engine("interpret")
-    try:
+    with run_by("interpret"):
         return fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=fetched)
-    finally:
-        flags.set_engine("plan")
 
 
 @pytest.mark.parametrize("build", LOOPS)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 from fluidlite.base.storage.messages import messages
 
+from ...engines import run_by
 from . import hostile
 from .hostile_formats import onnx_model
 
@@ -179,8 +180,7 @@ READERS = {
 def test_ids_out_of_range_are_errors(reader, engine):
     """Wherever they come from, and whatever they are."""
     main = fluid.Program()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         with (
             fluid.program_guard(main, fluid.Program()),
             unique_name.guard(),
@@ -198,8 +198,6 @@ def test_ids_out_of_range_are_errors(reader, engine):
                     continue
                 with pytest.raises(fluid.core.EnforceNotMet, match=str(value)):
                     exe.run(main, feed=feed, fetch_list=[out])
-    finally:
-        flags.set_engine("plan")
 
 
 WRONG_OPERATORS = {

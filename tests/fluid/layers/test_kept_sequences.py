@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
+from tests.engines import run_by
 
 pytestmark = pytest.mark.usefixtures("alone")
 LENGTHS = [[2, 1, 3]]
@@ -129,14 +129,10 @@ def test_of_two_inputs(name, engine):
     result = build(x, y)
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(fluid.default_startup_program())
-    before = flags.engine()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         for _ in range(2):
             (made,) = exe.run(feed=feed, fetch_list=[result], return_numpy=False)
             assert made.lod() == want
-    finally:
-        flags.set_engine(before)
 
 
 def test_rows_from_the_front_are_no_sequences():

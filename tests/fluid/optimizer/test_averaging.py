@@ -4,22 +4,12 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags, unique_name
 from fluidlite.ops.registry import find
 
 L, opt = fluid.layers, fluid.optimizer
 
 
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    flags.set_engine(request.param)
-    with (
-        fluid.program_guard(fluid.Program(), fluid.Program()),
-        unique_name.guard(),
-        fluid.scope_guard(fluid.Scope()),
-    ):
-        yield request.param
-    flags.set_engine("plan")
+pytestmark = pytest.mark.usefixtures("alone")
 
 
 def network(**options):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
+from tests.engines import run_by
 
 L, opt = fluid.layers, fluid.optimizer
 
@@ -86,11 +87,8 @@ def trained(checkpoints, dropout=False, steps=4):
 @pytest.mark.parametrize("engine", ["plan", "interpret"])
 @pytest.mark.parametrize("checkpoints", [[0], [1], [0, 2], [0, 1, 2, 3], []])
 def test_numbers_stay_the_same(checkpoints, engine):
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         np.testing.assert_allclose(trained(checkpoints), trained(None), rtol=1e-6)
-    finally:
-        flags.set_engine("plan")
 
 
 def test_repeated_dropout_has_the_same_mask():

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, Scope, scope_guard
 from fluidlite.framework import Program, Variable, program_guard
 from fluidlite.framework.gradients.backward import gradients
 
+from ...engines import run_by
 from .cases import Chooser
 
 UNARY = [
@@ -254,16 +255,12 @@ class Graph:
 
     def run(self, engine: str, fetches: list[str], steps: int = 3) -> list[dict[str, np.ndarray]]:
         """The fetches of each step, and the variables of the scope after it."""
-        before = flags.engine()
-        flags.set_engine(engine)
-        try:
+        with run_by(engine):
             made = self.steps(
                 [{name: np.roll(value, step) for name, value in self.feed.items()} for step in range(steps)],
                 fetches,
                 raising=True,
             )
-        finally:
-            flags.set_engine(before)
         return made
 
     def steps(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, LoDTensor, Scope, scope_guard
@@ -18,6 +18,7 @@ from fluidlite.framework.gradients.backward import gradients
 from fluidlite.ops import registry
 from fluidlite.ops.registry import grad_name
 
+from ...engines import run_by
 from ..in_program import OneOperator
 from .cases import Case, Chooser
 from .compare import differences
@@ -201,15 +202,11 @@ class AtSizes(OneOperator):
         return copied
 
     def run_at(self, engine: str, feed: dict[str, Any], executor: Executor | None = None) -> Result:
-        before = flags.engine()
-        flags.set_engine(engine)
-        try:
+        with run_by(engine):
             if executor is None:
                 with scope_guard(Scope()):
                     return self._fetched(Executor(CPUPlace()), feed)
             return self._fetched(executor, feed)
-        finally:
-            flags.set_engine(before)
 
     def _fetched(self, executor: Executor, feed: dict[str, Any]) -> Result:
         names = self.fetches
@@ -354,9 +351,5 @@ def check_program(number: int) -> Found:
 
 
 def _steps(graph: Graph, engine: str, feeds: list[Any], fetches: list[str]) -> list[Result]:
-    before = flags.engine()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         return graph.steps(feeds, fetches)
-    finally:
-        flags.set_engine(before)

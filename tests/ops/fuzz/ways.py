@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidlite import eager
 from fluidlite._ext import kernels
-from fluidlite.base import flags, unique_name
+from fluidlite.base import unique_name
 from fluidlite.base.dtypes import FLOATS, to_vartype
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, LoDTensor, Scope, scope_guard
@@ -19,6 +19,7 @@ from fluidlite.framework.gradients.backward import gradients
 from fluidlite.ops import registry
 from fluidlite.ops.registry import grad_name
 
+from ...engines import run_by
 from ..in_program import OneOperator
 from .cases import Case
 
@@ -133,9 +134,7 @@ def _gradients(case: Case, engine: str) -> Result:
 
 def _run(program: OneOperator, engine: str, names: list[str]) -> Result:
     kind, _, seed = engine.partition(" ")
-    before = flags.engine()
-    flags.set_engine(kind)
-    try:
+    with run_by(kind):
         with scope_guard(Scope()):
             executor = Executor(CPUPlace())
 
@@ -157,8 +156,6 @@ def _run(program: OneOperator, engine: str, names: list[str]) -> Result:
                         repeated[name + " (first run)"] = value
                 return repeated
             return made
-    finally:
-        flags.set_engine(before)
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:

@@ -14,6 +14,8 @@ from fluidlite import layers
 from fluidlite._ext import kernels
 from fluidlite.ops.nn import measured
 
+from ...engines import run_by
+
 pytestmark = [
     pytest.mark.usefixtures("alone"),
     pytest.mark.skipif("conv2d.f32" not in kernels.table(), reason="there is one way without oneDNN"),
@@ -141,13 +143,10 @@ def test_results_are_the_same_either_way(plain, monkeypatch):
         exe.run(fluid.default_startup_program())
         results = []
         for engine in ("plan", "interpret"):
-            fluid.base.flags.set_engine(engine)
-            try:
+            with run_by(engine):
                 for n in (2, 3):
                     data = np.linspace(-1, 1, n * 8 * 42, dtype="float32").reshape(n, 8, 6, 7)
                     results.append(exe.run(feed={"x": data}, fetch_list=[out, loss, *gradients]))
-            finally:
-                fluid.base.flags.set_engine("plan")
         for got, want in zip(sum(results[:2], []), sum(results[2:], []), strict=True):
             np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
     assert len(measured._known) == 3

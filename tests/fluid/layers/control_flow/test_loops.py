@@ -5,8 +5,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
 from fluidlite.framework import Program, program_guard
+from tests.engines import run_by
 from tests.refusals import refuses
 
 X = np.array([[0.3, -0.6], [0.5, 0.2]], "float64")
@@ -401,9 +401,7 @@ def test_places_that_change_their_type(before, after, fed, engine):
             layers.less_than(step, count, cond=going_on)
         picked = layers.gather(rows, places)
     data = np.array([[1, 2], [4, -5]], "float32")
-    was = flags.engine()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         for counts in (2, 0, 1):
             want, where = data, np.array([1, 0])
             for _ in range(counts):
@@ -416,8 +414,6 @@ def test_places_that_change_their_type(before, after, fed, engine):
             assert got[2].dtype == (after if counts else before)
             np.testing.assert_array_equal(got[0], want)
             np.testing.assert_array_equal(got[1], want[where])
-    finally:
-        flags.set_engine(was)
 
 
 def run_alone(build, feed=None):

@@ -5,8 +5,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
 from fluidlite.executor import Scope, scope_guard
+from tests.engines import run_by
 
 pytestmark = pytest.mark.usefixtures("programs")
 
@@ -94,12 +94,8 @@ def test_gradient_of_a_reshape_in_place(engine):
     out = layers.reshape(layers.scale(x, 1.0), [3, 2], inplace=True)
     (dx,) = fluid.gradients(layers.reduce_sum(layers.square(out)), x)
     data = np.arange(6, dtype="float32").reshape(2, 3)
-    before = flags.engine()
-    flags.set_engine(engine)
-    try:
+    with run_by(engine):
         (found,) = _run([dx], x=data)
-    finally:
-        flags.set_engine(before)
     np.testing.assert_array_equal(found, 2 * data)
 
 
