@@ -54,6 +54,14 @@ def open_first(names: Sequence[str], packages: Sequence[str], variable: str) -> 
     raise OSError("; ".join(problems) + f" (set {variable} to its path if it is somewhere else)")
 
 
+def load_builtins(nvrtc: ctypes.CDLL) -> None:
+    """Load the library of builtins that lies beside NVRTC, which looks for it by name alone when it compiles."""
+    folder = os.path.dirname(nvrtc._name)
+    for name in os.listdir(folder) if folder else ():  # the system's loader finds both
+        if name.startswith("libnvrtc-builtins.so"):
+            ctypes.CDLL(os.path.join(folder, name))
+
+
 INSTALL = "install it with `pip install 'cupy-cuda12x[ctk]'` (or 'cupy-cuda13x[ctk]', for drivers of CUDA 13)"
 
 array_type: type | None = None
@@ -171,7 +179,7 @@ def _compiler_problem(cupy: Any) -> str:
     major = int(cupy.cuda.runtime.runtimeGetVersion()) // 1000
     try:
         packages = ["nvidia.cuda_nvrtc", f"nvidia.cu{major}"]
-        open_first([f"libnvrtc.so.{major}"], packages, "FLUIDLITE_NVRTC")
+        load_builtins(open_first([f"libnvrtc.so.{major}"], packages, "FLUIDLITE_NVRTC"))
         nvrtc.getVersion()
         return ""
     except failures:

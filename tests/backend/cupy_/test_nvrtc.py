@@ -8,6 +8,7 @@ import pytest
 
 from fluidlite.backend.cupy_ import chains, launch
 from fluidlite.backend.cupy_.chains import Chain, Step
+from fluidlite.backend.cupy_.library import load_builtins
 
 FILES = sorted(path.stem for path in pathlib.Path(launch.__file__).with_name("cuda").glob("*.cu"))
 MACROS = {"rows": ["RATE"], "updates": ["RATE"]}
@@ -32,9 +33,11 @@ def libraries() -> list[pathlib.Path | str]:
 def nvrtc() -> ctypes.CDLL:
     for path in libraries():
         try:
-            return ctypes.CDLL(str(path))
+            found = ctypes.CDLL(str(path))
         except OSError:
             continue
+        load_builtins(found)
+        return found
     pytest.skip("there is no NVRTC here")
 
 

@@ -31,6 +31,7 @@ __device__ inline void finish(Generator *generator) {
     if (threadIdx.x != 0) return;
     __threadfence();
     if (atomicAdd(&generator->done, 1ull) == gridDim.x - 1) {
+        __threadfence();  // the other blocks have read the step
         generator->done = 0;
         generator->step += 1;
     }

@@ -8,6 +8,7 @@ __device__ inline bool last(u32 *ticket, u32 blocks) {
     if (threadIdx.x == 0) {
         __threadfence();
         answer = atomicAdd(ticket, 1u) == blocks - 1;
+        __threadfence();  // what the other blocks have written before their tickets is seen from here on
         if (answer) *ticket = 0;
     }
     __syncthreads();
