@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_the_first_line_of_a_report():
         assert library.describe().endswith("for CUDA 12.9")
 
 
-def _without_compiler(sim, monkeypatch, loadable):
+def _without_compiler(sim, monkeypatch, folder, loadable):
     """Have NVRTC missing until a library named like it is opened, which works if `loadable`; gives the names tried."""
     tried = []
 
@@ -80,22 +81,29 @@ def _without_compiler(sim, monkeypatch, loadable):
         tried.extend([*names, *packages, variable])
         if not loadable:
             raise OSError("no such file")
+        return SimpleNamespace(_name=str(folder / names[0]))
 
     monkeypatch.setattr(sim.cupy.cuda.nvrtc, "getVersion", version)
     monkeypatch.setattr(library, "open_first", opened)
     return tried
 
 
-def test_without_the_compiler(simulation, monkeypatch):
-    _without_compiler(simulation, monkeypatch, loadable=False)
+def test_without_the_compiler(simulation, monkeypatch, tmp_path):
+    _without_compiler(simulation, monkeypatch, tmp_path, loadable=False)
     assert library.device_count() == 0
     assert "not NVRTC" in library.problem() and "pip install 'cupy-cuda12x[ctk]'" in library.problem()
 
 
-def test_the_compiler_of_a_python_package_is_loaded(simulation, monkeypatch):
-    tried = _without_compiler(simulation, monkeypatch, loadable=True)
+def test_the_compiler_of_a_python_package_is_loaded(simulation, monkeypatch, tmp_path):
+    tried = _without_compiler(simulation, monkeypatch, tmp_path, loadable=True)
+    (tmp_path / "libnvrtc-builtins.so.12.9").touch()
+    opened = []
+    monkeypatch.setattr(library.ctypes, "CDLL", opened.append)
     assert library.device_count() == 1 and not library.problem()
     assert tried[:2] == ["libnvrtc.so.12", "nvidia.cuda_nvrtc"]
+    assert opened == [
+        str(tmp_path / "libnvrtc-builtins.so.12.9")
+    ]  # which NVRTC looks for by name when it compiles
 
 
 def test_a_gpu_that_is_not_there(simulation, monkeypatch):
