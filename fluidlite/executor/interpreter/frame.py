@@ -109,13 +109,15 @@ class Frame:
         if name == EMPTY:
             return
         here: Frame | None = self
-        while here is not None and not here.declares(name):
+        while here is not None and name not in here.values:
+            if here.block is not None and name in here.block.vars:
+                break
             here = here.parent
-        var = here.block.vars.get(name) if here is not None and here.block is not None else None
-        if var is not None and var.persistable:
+        here = here or self
+        if here.block is not None and name in here.block.vars and here.block.vars[name].persistable:
             self._put_in_scope(name, value, lod)
         else:
-            (self if here is None else here).keep(name, value, lod)
+            here.keep(name, value, lod)
 
     def keep(self, name: str, value: Any, lod: Lod = ()) -> None:
         """Store a value in this frame, even if another one declares its variable."""
@@ -124,9 +126,6 @@ class Frame:
             self.lods[name] = lod
         else:
             self.lods.pop(name, None)
-
-    def declares(self, name: str) -> bool:
-        return name in self.values or (self.block is not None and name in self.block.vars)
 
     def _put_in_scope(self, name: str, value: Any, lod: Lod) -> None:
         scope, device = self.context.scope, self.context.device
