@@ -149,19 +149,18 @@ def call(
         blas: the library that CuPy calls, if it refuses to do so while a stream captures.
         view: whether this may be a question of shapes and strides alone, which no stream hears of.
     """
-    m = machine()
+    m, owners = machine(), list(arrays_in((args, kwargs)))
     if view:
         found = quietly(function, unwrapped(args), unwrapped(kwargs))
         if all(each.size and m.device_of(each.ctypes.data) is not None for each in leaves(found)):
-            return _wrap(found, list(arrays_in((args, kwargs))), itertools.count(), [])
-    check_devices((args, kwargs))
+            return _wrap(found, owners, itertools.count(), [])
+    check_devices(owners)
     with m.lock:
         queue, put_off = begin(getattr(function, "__name__", "a function"), waits=waits, blas=blas)
         plain, named = unwrapped(args), unwrapped(kwargs)
         result = quietly(function, plain, named)
         fresh: list[tuple[int, np.ndarray]] = []
         counter = iter(range(len(leaves(result))))
-        owners = list(arrays_in((args, kwargs)))
         wrapped = _wrap(result, owners, counter, fresh)
         if fresh:
             m.counters.array_calls += 1
