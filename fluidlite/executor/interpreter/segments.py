@@ -117,13 +117,19 @@ class Segment:
 class BlockSegments:
     """The segments of one block: for each position those compiled so far, the most recently used first.
 
-    `live_out`: variables that other blocks, or fetches, read.
+    `live_out`: variables that enclosing blocks, or fetches, read; `mentions`: variable -> the blocks that mention it.
     """
 
     def __init__(
-        self, block: Block, ops: list[Operator], live_out: Iterable[str], fetches: Iterable[str]
+        self,
+        block: Block,
+        ops: list[Operator],
+        live_out: Iterable[str],
+        fetches: Iterable[str],
+        mentions: Mapping[str, set[int]],
     ) -> None:
         self.block = block
+        self._mentions = mentions
         self._fetches = frozenset(fetches)
         self.ops = ops
         self.made: dict[int, list[Segment | FallbackOp]] = {}
@@ -148,9 +154,18 @@ class BlockSegments:
 
     def needed(self, begin: int, end: int) -> list[str]:
         """The live-out variables of the operators from `begin` to `end`."""
-        written = dict.fromkeys(name for op in self.ops[begin:end] for name in results(op))
+        ops = self.ops[begin:end]
+        inside = {each.idx for op in ops for block in op.sub_blocks() for each in block.walk()}
+        inside.add(self.block.idx)
+        written = dict.fromkeys(name for op in ops for name in results(op))
         written.pop(EMPTY, None)
-        return [name for name in written if name in self._live_out or self._last.get(name, -1) >= end]
+        return [
+            name
+            for name in written
+            if name in self._live_out
+            or self._last.get(name, -1) >= end
+            or not inside.issuperset(self._mentions.get(name, ()))
+        ]
 
     def accesses(self, begin: int, end: int) -> Accesses:
         """The operators from `begin` to `end`, with loads and stores of arrays that are also used outside.
@@ -225,16 +240,16 @@ class ProgramSegments:
         """The segments of a block; the global block without dead code."""
         found = self._segments.get(block.idx)
         if found is None:
-            live_out = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
+            mentioned = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
             fetches = self.fetches if block.idx == 0 else ()
-            live_out.update(fetches)
+            live_out = {*fetches}
             live_out.update(
                 name for op in block.ops for name in op.output_arg_names if name not in block.vars
             )
             ops = block.ops if self._ops is None or block.idx else self._ops
-            ops = live(ops, live_out) if block.idx == 0 and not self.check_finite else ops
+            ops = live(ops, mentioned | live_out) if block.idx == 0 and not self.check_finite else ops
             ops = [op for op in ops if not is_noop(op)]
-            found = self._segments[block.idx] = BlockSegments(block, ops, live_out, fetches)
+            found = self._segments[block.idx] = BlockSegments(block, ops, live_out, fetches, self._mentions)
         return found
 
     def describe(self) -> str:

@@ -6,9 +6,9 @@ import pytest
 import fluidlite as fluid
 
 from .agreement import WIDTH, Built, check, compare, data, fc, numbers, ragged, run
-from .test_scans import quietly  # noqa: F401 - a fixture
 
 layers = fluid.layers
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def decoder(step):
