@@ -158,11 +158,9 @@ template <class T> int ctc_align(fl_call *call) {
 }
 
 const fl_entry entries[] = {
-    {"edit_distance.i32", edit_distance<int32_t>, "xnnxnnxx|zzzzzz||b,a+L,aL,c,a+L,aL,aI,L"},
-    {"edit_distance.i64", edit_distance<int64_t>, "xnnxnnxx|zzzzzz||b,a+L,aL,c,a+L,aL,aI,L"},
+    FL_INTEGER("edit_distance", edit_distance, "xnnxnnxx|zzzzzz||b,a+L,aL,c,a+L,aL,aI,L")
     {"chunk_eval", chunk_eval, "xxnnnxxxxxx|zzzdzzz(i)||bL,bL,a+L,a+L,aL,I,I,I,L,L,L"},
-    {"ctc_align.i32", ctc_align<int32_t>, "xxxn|zziii||ab,aL,ab,a"},
-    {"ctc_align.i64", ctc_align<int64_t>, "xxxn|zziii||ab,aL,ab,a"},
+    FL_INTEGER("ctc_align", ctc_align, "xxxn|zziii||ab,aL,ab,a")
     {nullptr, nullptr, nullptr}};
 
 }  // namespace

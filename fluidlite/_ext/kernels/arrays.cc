@@ -120,11 +120,9 @@ const fl_entry table[] = {
     {"array_write", array_write, "xxx|z||1B,1L,aB"},
     {"array_read", array_read, "xxx|z||1B,1L,aB"},
     {"array_take", array_take, "xxx|z||1B,1L,aB"},
-    {"array_add.f32", array_add<float>, "xxx|z||1B,1L,a"},
-    {"array_add.f64", array_add<double>, "xxx|z||1B,1L,a"},
+    FL_REAL("array_add", array_add, "xxx|z||1B,1L,a")
     {"array_concat", array_concat, "xx|zzz||1B,abcB"},
-    {"array_split_add.f32", array_split_add<float>, "xx|zzz||1B,abc"},
-    {"array_split_add.f64", array_split_add<double>, "xx|zzz||1B,abc"},
+    FL_REAL("array_split_add", array_split_add, "xx|zzz||1B,abc")
     {"array_length", array_length, "xx|||1B,1L"},
     {"array_clear", array_clear, "(x)|||(1B)"},
     {nullptr, nullptr, nullptr}};

@@ -61,17 +61,14 @@ Workspaces *workspaces(fl_call *call) {
 
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_attention = FL_TOPIC(attention_table);
-}
+const fl::Topic fl::topic_attention = FL_TOPIC(attention_table);
 
 #else
 
 #include "kernels/product.h"
 #include "kernels/softmax_row.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* A matrix for each head, of rows so many elements apart, stored the other way round if so said. */
@@ -322,13 +319,10 @@ template <class T> int attention_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry attention_table[] = {
-    {"attention.f32", attention<float>, "xxxnnx|zzzzzzizzzzzzzzzzzzzzzz|ff|?"},
-    {"attention.f64", attention<double>, "xxxnnx|zzzzzzizzzzzzzzzzzzzzzz|ff|?"},
-    {"attention_grad.f32", attention_grad<float>, "xxxnnxnnn|zzzzzzizzzzzzzzzzzzzzzzzzzzzzzzz|ff|?"},
-    {"attention_grad.f64", attention_grad<double>, "xxxnnxnnn|zzzzzzizzzzzzzzzzzzzzzzzzzzzzzzz|ff|?"},
+    FL_REAL("attention", attention, "xxxnnx|zzzzzzizzzzzzzzzzzzzzzz|ff|?")
+    FL_REAL("attention_grad", attention_grad, "xxxnnxnnn|zzzzzzizzzzzzzzzzzzzzzzzzzzzzzzz|ff|?")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -11,16 +11,13 @@
 #define FL_SELF "kernels/batch_norm.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_batch_norm = FL_TOPIC(batch_norm_table);
-}
+const fl::Topic fl::topic_batch_norm = FL_TOPIC(batch_norm_table);
 
 #else
 
 #include "kernels/channel_sums.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <int ACT, class T>
@@ -255,24 +252,24 @@ template <bool stop_gradient, bool BLOCKS, class T> int grad(fl_call *call) {
     return FL_OK;
 }
 
+template <class T> constexpr fl_kernel plain = batch_norm<false, T>;
+template <class T> constexpr fl_kernel plain_infer = batch_norm_infer<false, T>;
+template <class T> constexpr fl_kernel plain_grad = grad<false, false, T>;
+template <class T> constexpr fl_kernel plain_infer_grad = grad<true, false, T>;
+
 }  // namespace
 
 extern const fl_entry batch_norm_table[] = {
-    {"batch_norm.f32", batch_norm<false, float>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
-    {"batch_norm.f64", batch_norm<false, double>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
-    {"batch_norm_infer.f32", batch_norm_infer<false, float>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
-    {"batch_norm_infer.f64", batch_norm_infer<false, double>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
-    {"batch_norm_grad.f32", grad<false, false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
-    {"batch_norm_grad.f64", grad<false, false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
-    {"batch_norm_infer_grad.f32", grad<true, false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
-    {"batch_norm_infer_grad.f64", grad<true, false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    FL_REAL("batch_norm", plain, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b")
+    FL_REAL("batch_norm_infer", plain_infer, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc")
+    FL_REAL("batch_norm_grad", plain_grad, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b")
+    FL_REAL("batch_norm_infer_grad", plain_infer_grad, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b")
     {"batch_norm_blocks.f32", batch_norm<true, float>, "xxxxxxxxxx|zzziz|ff|abc,b,b,b,b,abc,b,b,b,b"},
     {"batch_norm_blocks_infer.f32", batch_norm_infer<true, float>, "xxxxxx|zzziz|f|abc,b,b,b,b,abc"},
     {"batch_norm_blocks_grad.f32", grad<false, true, float>, "xxxxxnnn|zzzz|f|abc,b,b,b,abc,abc,b,b"},
     {"bias_blocks_grad.f32", bias_blocks_grad<float>, "xx|zzzz||abc,b"},
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

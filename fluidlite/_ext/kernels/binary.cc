@@ -1,5 +1,5 @@
-/* Elementwise operators with two operands of the type that networks compute in: same shapes, Fluid's middle broadcast, and
- * both gradients. */
+/* Elementwise operators with two operands: same shapes, Fluid's middle broadcast, and both gradients. Of types that networks do not compute
+ * in, comparisons and powers, one instruction set is enough. */
 #ifndef FL_NS
 
 #include "kernels/binary_ops.h"
@@ -10,30 +10,67 @@
 #define FL_SELF "kernels/binary.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_binary = FL_TOPIC(binary_table);
-}
+const fl::Topic fl::topic_binary = FL_TOPIC(binary_table);
 
 #else
 
 #include "kernels/binary_loops.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
+
+#define FL_AS_IT_IS(...) __VA_ARGS__
+#define FL_REAL_AS(NAME, OP, TYPE, T, AS)                                     \
+    {NAME TYPE, AS((same_rows<OP, T>)), "xxx|z||a,a,a"},                       \
+    {NAME "_mid" TYPE, AS((mid_rows<OP, T>)), "xxx|zzz[i]||abc,b,abc"},        \
+    {NAME "_grad" TYPE, AS((grad_rows<OP, T>)), "nnnxnn|z||a,a,a,a,a,a"},      \
+    {NAME "_dims" TYPE, AS((dims<OP, T>)), "xxx|r(zz)||?"},                    \
+    {NAME "_dims_grad" TYPE, AS((dims_grad<OP, T>)), "nnnxnn|r(zz)||?"},       \
+    {NAME "_mid_grad" TYPE, AS((mid_grad<OP, T>)), "nnnxnn|zzz||abc,b,abc,abc,abc,b"},
+#define FL_INTEGER_AS(NAME, OP, TYPE, T)                                     \
+    {NAME TYPE, FL_ONCE((same<OP, T>)), "xxx|z||a,a,a"},                      \
+    {NAME "_mid" TYPE, FL_ONCE((mid<OP, T>)), "xxx|zzz[i]||abc,b,abc"},       \
+    {NAME "_dims" TYPE, FL_ONCE((dims<OP, T>)), "xxx|r(zz)||?"},
+#define FL_COMPARED(NAME, OP, TYPE, T)                                       \
+    {NAME TYPE, FL_ONCE((same<OP, T, uint8_t>)), "xxx|z||a,a,aB"},            \
+    {NAME "_mid" TYPE, FL_ONCE((mid<OP, T, uint8_t>)), "xxx|zzz||abc,b,abcB"},
+
+#define FL_INTEGERS(NAME, OP) FL_INTEGER_AS(NAME, OP, ".i32", int32_t) FL_INTEGER_AS(NAME, OP, ".i64", int64_t)
+#define FL_BINARY(NAME, OP, AS)                                               \
+    FL_REAL_AS(NAME, OP, ".f32", float, AS) FL_REAL_AS(NAME, OP, ".f64", double, FL_ONCE) FL_INTEGERS(NAME, OP)
+#define FL_COMPARE(NAME, OP)                                                          \
+    FL_COMPARED(NAME, OP, ".f32", float) FL_COMPARED(NAME, OP, ".f64", double)        \
+    FL_COMPARED(NAME, OP, ".i32", int32_t) FL_COMPARED(NAME, OP, ".i64", int64_t)
 
 extern const fl_entry binary_table[] = {
-    FL_REAL("elementwise_add", Add, ".f32", float)
-    FL_REAL("elementwise_sub", Sub, ".f32", float)
-    FL_REAL("elementwise_mul", Mul, ".f32", float)
-    FL_REAL("elementwise_div", Div, ".f32", float)
-    FL_REAL("elementwise_max", Max, ".f32", float)
-    FL_REAL("elementwise_min", Min, ".f32", float)
+    FL_BINARY("elementwise_add", Add, FL_AS_IT_IS)
+    FL_BINARY("elementwise_sub", Sub, FL_AS_IT_IS)
+    FL_BINARY("elementwise_mul", Mul, FL_AS_IT_IS)
+    FL_BINARY("elementwise_div", Div, FL_AS_IT_IS)
+    FL_BINARY("elementwise_max", Max, FL_AS_IT_IS)
+    FL_BINARY("elementwise_min", Min, FL_AS_IT_IS)
+    FL_BINARY("elementwise_pow", Pow, FL_ONCE)
+    FL_INTEGERS("elementwise_mod", Mod)
+    FL_INTEGERS("elementwise_floordiv", Div)
+    FL_COMPARE("equal", Equal)
+    FL_COMPARE("not_equal", NotEqual)
+    FL_COMPARE("less_than", Less)
+    FL_COMPARE("less_equal", LessEqual)
+    FL_COMPARE("greater_than", Greater)
+    FL_COMPARE("greater_equal", GreaterEqual)
+    {"logical_and.u8", FL_ONCE((same<And, uint8_t>)), "xxx|z||a,a,a"},
+    {"logical_or.u8", FL_ONCE((same<Or, uint8_t>)), "xxx|z||a,a,a"},
+    {"logical_xor.u8", FL_ONCE((same<Xor, uint8_t>)), "xxx|z||a,a,a"},
+    {"logical_not.u8", FL_ONCE(logical_not<uint8_t>), "xx|z||a,a"},
     {nullptr, nullptr, nullptr}};
 
-#undef FL_FORWARD
-#undef FL_REAL
+#undef FL_AS_IT_IS
+#undef FL_REAL_AS
+#undef FL_INTEGER_AS
+#undef FL_COMPARED
+#undef FL_INTEGERS
+#undef FL_BINARY
+#undef FL_COMPARE
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

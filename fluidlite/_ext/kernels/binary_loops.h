@@ -4,8 +4,7 @@
  * other dimensions that Y lacks.
  */
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 using namespace fl::binary;
@@ -396,18 +395,18 @@ template <class T> FL_NOINLINE int dims_grad_of(fl_call *call, const Backward<T>
 
 template <class Op, class T> int dims_grad(fl_call *call) { return dims_grad_of(call, backward<Op, T>); }
 
-}  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+template <class T> int logical_not(fl_call *call) {
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    FL_LOOP
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = !x[k];
+    return FL_OK;
+}
 
-#define FL_FORWARD(NAME, OP, TYPE, T) \
-    {NAME TYPE, same<OP, T>, "xxx|z||a,a,a"}, {NAME "_mid" TYPE, mid<OP, T>, "xxx|zzz[i]||abc,b,abc"}, \
-    {NAME "_dims" TYPE, dims<OP, T>, "xxx|r(zz)||?"},
-#define FL_REAL(NAME, OP, TYPE, T)                                                                                  \
-    {NAME TYPE, (by_rows<same<OP, T>, Each<T>, Each<T>, Each<T>>), "xxx|z||a,a,a"},                                 \
-    {NAME "_mid" TYPE, (by_rows<mid<OP, T>, Each<T, 1, 2>, Whole, Each<T, 1, 2>>), "xxx|zzz[i]||abc,b,abc"},        \
-    {NAME "_grad" TYPE, (by_rows<same_grad<OP, T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>>),          \
-     "nnnxnn|z||a,a,a,a,a,a"},                                                                                      \
-    {NAME "_dims" TYPE, dims<OP, T>, "xxx|r(zz)||?"},                                                                \
-    {NAME "_dims_grad" TYPE, dims_grad<OP, T>, "nnnxnn|r(zz)||?"},                                                   \
-    {NAME "_mid_grad" TYPE, mid_grad<OP, T>, "nnnxnn|zzz||abc,b,abc,abc,abc,b"},
+template <class Op, class T> constexpr fl_kernel same_by_rows = by_rows<same<Op, T>, Each<T>, Each<T>, Each<T>>;
+template <class Op, class T> constexpr fl_kernel mid_by_rows = by_rows<mid<Op, T>, Each<T, 1, 2>, Whole, Each<T, 1, 2>>;
+template <class Op, class T>
+constexpr fl_kernel grad_by_rows = by_rows<same_grad<Op, T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>, Each<T>>;
+
+}  // namespace
+}  // namespace fl::FL_NS

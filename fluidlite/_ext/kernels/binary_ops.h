@@ -5,8 +5,7 @@
 #include "kernels/arithmetic.h"
 #include "kernels/by_rows.h"
 
-namespace fl {
-namespace binary {
+namespace fl::binary {
 
 /* Which operands a gradient reads. */
 enum Reads { reads_nothing = 0, reads_x = 1, reads_y = 2, reads_out = 4 };
@@ -105,7 +104,6 @@ struct Xor {
     static FL_INLINE bool f(uint8_t x, uint8_t y) { return !x != !y; }
 };
 
-}  // namespace binary
-}  // namespace fl
+}  // namespace fl::binary
 
 #endif

@@ -2,8 +2,7 @@
  * no guard. */
 #include "kernels/vectors.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 struct Pair {
@@ -157,5 +156,4 @@ template <class Term> void channel_sums(int64_t n, int64_t c, int64_t hw, int64_
 /* Y = act(X * factor + shift) for every channel. */
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

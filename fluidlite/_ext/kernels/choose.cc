@@ -7,14 +7,11 @@
 #define FL_SELF "kernels/choose.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_choose = FL_TOPIC(choose_table);
-}
+const fl::Topic fl::topic_choose = FL_TOPIC(choose_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <class T> void choose(fl_call *call) {
@@ -231,19 +228,12 @@ extern const fl_entry choose_table[] = {
     {"where", where, "xxxx|zd||a,ab,ab,ab"},
     {"where_grad", where_grad, "xxnn|zd||a,ab,ab,ab"},
     {"masked_select_grad", masked_select_grad, "xxx|zzd||bc,a,ac"},
-    {"beam_search.f32", beam_search<float>, "xxnxxxxxx|zzzdii||bL,b,bcL,bc,aL+,adL,ad,adI,bL+"},
-    {"beam_search.f64", beam_search<double>, "xxnxxxxxx|zzzdii||bL,b,bcL,bc,aL+,adL,ad,adI,bL+"},
-    {"gather_tree.i32", gather_tree<int32_t>, "xxx|zzz||abc,abc,abc"},
-    {"gather_tree.i64", gather_tree<int64_t>, "xxx|zzz||abc,abc,abc"},
-    {"gather_nd.i32", gather_nd<int32_t>, "xxx|zz(z)||?"},
-    {"gather_nd.i64", gather_nd<int64_t>, "xxx|zz(z)||?"},
-    {"scatter_nd.f32", scatter_nd<float>, "nxxx|zzdi(z)||?"},
-    {"scatter_nd.f64", scatter_nd<double>, "nxxx|zzdi(z)||?"},
-    {"scatter_nd.i32", scatter_nd<int32_t>, "nxxx|zzdi(z)||?"},
-    {"scatter_nd.i64", scatter_nd<int64_t>, "nxxx|zzdi(z)||?"},
+    FL_REAL("beam_search", beam_search, "xxnxxxxxx|zzzdii||bL,b,bcL,bc,aL+,adL,ad,adI,bL+")
+    FL_INTEGER("gather_tree", gather_tree, "xxx|zzz||abc,abc,abc")
+    FL_INTEGER("gather_nd", gather_nd, "xxx|zz(z)||?")
+    FL_NUMBER("scatter_nd", scatter_nd, "nxxx|zzdi(z)||?")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -84,14 +84,11 @@ const Topic topic_drawing = {drawing, drawing, drawing};
 #define FL_SELF "kernels/class_scores.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_class_scores = FL_TOPIC(class_scores_table);
-}
+const fl::Topic fl::topic_class_scores = FL_TOPIC(class_scores_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <class T> FL_INLINE T dot(const T *x, const T *y, int64_t n) {
@@ -332,8 +329,6 @@ template <class T> int hierarchical_sigmoid_grad_rows(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry class_scores_table[] = {
     FL_REAL("nce", nce, "xxnnnxxx|zzzdzzz||ae,de,d,a,d,abL,ab,a")
     FL_REAL("nce_grad", nce_grad, "xxnnnxxxnnn|zzzdzzz||ae,de,d,a,d,ab,abL,a,ae,de,d")
@@ -344,9 +339,6 @@ extern const fl_entry class_scores_table[] = {
             "xxxnnnxxnxxn|zzzzz||ad,cd,aL,abL,abL,c,ab,a,ad,abL,abd,c")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

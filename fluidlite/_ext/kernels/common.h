@@ -144,6 +144,13 @@ FL_INLINE int missing(fl_call *call, int which) {
 /* Sums are taken in double for both real types, and in the type itself for integers. */
 template <class T> using sum_t = std::conditional_t<std::is_floating_point<T>::value, double, T>;
 
+/* Rows of a table of kernels: F for the types of a group. Types other than float are rare, and compiled for one instruction set alone
+ * (FL_ONCE of targets.h), whose rows table.cc puts into the other tables. */
+#define FL_ONCE(...) __VA_ARGS__
+#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", FL_ONCE(F<double>), TAKES},
+#define FL_INTEGER(NAME, F, TAKES) {NAME ".i32", FL_ONCE(F<int32_t>), TAKES}, {NAME ".i64", FL_ONCE(F<int64_t>), TAKES},
+#define FL_NUMBER(NAME, F, TAKES) FL_REAL(NAME, F, TAKES) FL_INTEGER(NAME, F, TAKES)
+
 /* The kernels of one topic, one table for each instruction set; a table ends with a null name. */
 struct Topic {
     const fl_entry *baseline;

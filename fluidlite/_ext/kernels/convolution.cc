@@ -21,16 +21,13 @@
 #define FL_SELF "kernels/convolution.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_convolution = FL_TOPIC(convolution_table);
-}
+const fl::Topic fl::topic_convolution = FL_TOPIC(convolution_table);
 
 #else
 
 #include "kernels/image_windows.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Result = activation(product * factor + shift) of each channel. */
@@ -396,7 +393,6 @@ extern const fl_entry convolution_table[] = {
     {"conv2d_plain_grad_filter.f32", conv2d_plain_grad_filter, "xxx|mmmmmmmddiiiidd||?"},
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

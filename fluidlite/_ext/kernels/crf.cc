@@ -13,14 +13,11 @@
 #define FL_SELF "kernels/crf.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_crf = FL_TOPIC(crf_table);
-}
+const fl::Topic fl::topic_crf = FL_TOPIC(crf_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 constexpr double vanishing = 1e-200; /* what a double has lost of a sum above it is of no account */
@@ -300,17 +297,12 @@ template <class T> int crf_decoding(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry crf_table[] = {
     FL_REAL("linear_chain_crf", linear_chain_crf, "xnnxxxxxx|zzdz||?")
     FL_REAL("linear_chain_crf_grad", linear_chain_crf_grad, "xnnxxxnn|zzdz||?")
     FL_REAL("crf_decoding", crf_decoding, "xnnxnx|zzdz||?")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -15,14 +15,11 @@
 #define FL_SELF "kernels/ctc.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_ctc = FL_TOPIC(ctc_table);
-}
+const fl::Topic fl::topic_ctc = FL_TOPIC(ctc_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 constexpr double vanishing = 1e-200; /* what a double has lost of a sum above it is of no account */
@@ -289,16 +286,11 @@ template <class T> int warpctc_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry ctc_table[] = {
     FL_REAL("warpctc", warpctc, "xnnxnnxx|zzdzzzzd||bc,a+L,aL,fhB,a+L,aL,bc,a")
     FL_REAL("warpctc_grad", warpctc_grad, "nnxxx|zzdzz||a+L,aL,bc,a,bc")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -12,17 +12,14 @@
 #define FL_SELF "kernels/cudnn_lstm.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-extern const Topic topic_cudnn_lstm = FL_TOPIC(cudnn_lstm_table);
-}
+const fl::Topic fl::topic_cudnn_lstm = FL_TOPIC(cudnn_lstm_table);
 
 #else
 
 #include "kernels/masks.h"
 #include "kernels/rnn_steps.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* ints: steps, batch, width of the input, size, layers, directions, elements of the flat weights; the seed of dropout. */
@@ -278,16 +275,11 @@ template <class T> int cudnn_lstm_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry cudnn_lstm_table[] = {
     FL_REAL("cudnn_lstm", cudnn_lstm, "xxxxxxx|zzzzzzzi|f|abc,bdef,bdef,g,abdf,bdef,bdef")
     FL_REAL("cudnn_lstm_grad", cudnn_lstm_grad, "xxxxxxxnnnn|zzzzzzzi|f|abc,bdef,bdef,g,abdf,bdef,bdef,abc,bdef,bdef,g")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

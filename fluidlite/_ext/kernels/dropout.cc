@@ -11,16 +11,13 @@
 #define FL_SELF "kernels/dropout.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_dropout = FL_TOPIC(dropout_table);
-}
+const fl::Topic fl::topic_dropout = FL_TOPIC(dropout_table);
 
 #else
 
 #include "kernels/masks.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* A seeded operator draws the same mask in every run, so it is drawn once and kept. */
@@ -106,17 +103,16 @@ template <class T> int dropout_grad(fl_call *call) {
     return FL_OK;
 }
 
+template <class T> constexpr fl_kernel dropout_grad_by_rows = by_rows<dropout_grad<T>, Each<T>, Each<char>, Each<T>>;
+
 }  // namespace
 
 extern const fl_entry dropout_table[] = {
-    {"dropout.f32", dropout<float>, "xxx|zii|f|a,a,aB"},
-    {"dropout.f64", dropout<double>, "xxx|zii|f|a,a,aB"},
+    FL_REAL("dropout", dropout, "xxx|zii|f|a,a,aB")
     {"dropout_mask", dropout_mask, "x|zi|f|aB"},
-    {"dropout_grad.f32", (by_rows<dropout_grad<float>, Each<float>, Each<char>, Each<float>>), "xxx|zi|f|a,aB,a"},
-    {"dropout_grad.f64", (by_rows<dropout_grad<double>, Each<double>, Each<char>, Each<double>>), "xxx|zi|f|a,aB,a"},
+    FL_REAL("dropout_grad", dropout_grad_by_rows, "xxx|zi|f|a,aB,a")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

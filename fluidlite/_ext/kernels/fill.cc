@@ -8,14 +8,11 @@
 #define FL_SELF "kernels/fill.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_fill = FL_TOPIC(fill_table);
-}
+const fl::Topic fl::topic_fill = FL_TOPIC(fill_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <class T> int scale(fl_call *call) {
@@ -191,30 +188,27 @@ template <class T> int all_finite(fl_call *call) {
     return FL_OK;
 }
 
+template <class T> constexpr fl_kernel scale_by_rows = by_rows<scale<T>, Each<T>, Each<T>>;
+constexpr fl_kernel copy_by_rows = by_rows<copy, Each<char>, Each<char>>;
+
 }  // namespace
 
-#define FL_TYPED(NAME, F, TAKES)                                            \
-    {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},        \
-    {NAME ".i32", F<int32_t>, TAKES}, {NAME ".i64", F<int64_t>, TAKES},
-#define FL_CASTS(NAME, T)                                                                                    \
-    {"cast." NAME ".f32", cast<T, float>, "xx|z||a,a"}, {"cast." NAME ".f64", cast<T, double>, "xx|z||a,a"},         \
-    {"cast." NAME ".i32", cast<T, int32_t>, "xx|z||a,a"}, {"cast." NAME ".i64", cast<T, int64_t>, "xx|z||a,a"},      \
-    {"cast." NAME ".u8", cast<T, uint8_t>, "xx|z||a,a"}, {"cast." NAME ".b1", cast<T, Bool>, "xx|z||a,a"},
+/* Casts from a type, of which only those between floats and whole numbers are frequent. */
+#define FL_CASTS(NAME, T)                                                                                                              \
+    {"cast." NAME ".f32", cast<T, float>, "xx|z||a,a"}, {"cast." NAME ".f64", FL_ONCE(cast<T, double>), "xx|z||a,a"},                    \
+    {"cast." NAME ".i32", cast<T, int32_t>, "xx|z||a,a"}, {"cast." NAME ".i64", cast<T, int64_t>, "xx|z||a,a"},                         \
+    {"cast." NAME ".u8", FL_ONCE(cast<T, uint8_t>), "xx|z||a,a"}, {"cast." NAME ".b1", FL_ONCE(cast<T, Bool>), "xx|z||a,a"},
 
 extern const fl_entry fill_table[] = {
-    {"scale.f32", (by_rows<scale<float>, Each<float>, Each<float>>), "xx|zi|ff|a,a"},
-    {"scale.f64", (by_rows<scale<double>, Each<double>, Each<double>>), "xx|zi|ff|a,a"},
-    {"scale.i32", scale<int32_t>, "xx|zi|ff|a,a"},
-    {"scale.i64", scale<int64_t>, "xx|zi|ff|a,a"},
-    FL_TYPED("increment", increment, "xx|z|f|a,a")
-    FL_TYPED("sum", sum, "(x)x|z||(a)a")
-    {"fill.f32", fill<float>, "x|z|f|a"},
-    {"fill.f64", fill<double>, "x|z|f|a"},
-    {"fill.i32", fill<int32_t>, "x|zi||a"},
-    {"fill.i64", fill<int64_t>, "x|zi||a"},
-    {"fill.u8", fill<uint8_t>, "x|zi||a"},
-    FL_TYPED("range", range, "xxx|z||1,1,a")
-    {"copy", (by_rows<copy, Each<char>, Each<char>>), "xx|z||aB,aB"},
+    FL_REAL("scale", scale_by_rows, "xx|zi|ff|a,a")
+    FL_INTEGER("scale", scale, "xx|zi|ff|a,a")
+    FL_NUMBER("increment", increment, "xx|z|f|a,a")
+    FL_NUMBER("sum", sum, "(x)x|z||(a)a")
+    FL_REAL("fill", fill, "x|z|f|a")
+    FL_INTEGER("fill", fill, "x|zi||a")
+    {"fill.u8", FL_ONCE(fill<uint8_t>), "x|zi||a"},
+    FL_NUMBER("range", range, "xxx|z||1,1,a")
+    {"copy", copy_by_rows, "xx|z||aB,aB"},
     FL_CASTS("f32", float)
     FL_CASTS("f64", double)
     FL_CASTS("i32", int32_t)
@@ -224,14 +218,11 @@ extern const fl_entry fill_table[] = {
     {"cast.f32.f16", to_half<cut>, "xx|z||a,a"},
     {"round.f32.f16", to_half<narrowed>, "xx|z||a,a"},
     FL_CASTS("b1", Bool)
-    {"isfinite.f32", all_finite<float>, "(x)x|(z)||(@)1B"},
-    {"isfinite.f64", all_finite<double>, "(x)x|(z)||(@)1B"},
+    FL_REAL("isfinite", all_finite, "(x)x|(z)||(@)1B")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_TYPED
 #undef FL_CASTS
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -180,10 +180,8 @@ template <class T> int suppress(fl_call *call) {
 
 const fl_entry table[] = {
     {"where_index", where_index, "xxx|zzz||aB,bL,bcL"},
-    {"first_places.i32", first_places<int32_t>, "xxxxx|z||a,aL,aL,aL,L"},
-    {"first_places.i64", first_places<int64_t>, "xxxxx|z||a,aL,aL,aL,L"},
-    {"suppress.f32", suppress<float>, "xxxx|zziz|ff|ab,a,aL,L"},
-    {"suppress.f64", suppress<double>, "xxxx|zziz|ff|ab,a,aL,L"},
+    FL_INTEGER("first_places", first_places, "xxxxx|z||a,aL,aL,aL,L")
+    FL_REAL("suppress", suppress, "xxxx|zziz|ff|ab,a,aL,L")
     {nullptr, nullptr, nullptr}};
 
 }  // namespace

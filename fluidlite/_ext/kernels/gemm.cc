@@ -11,16 +11,13 @@
 #define FL_SELF "kernels/gemm.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_gemm = FL_TOPIC(gemm_table);
-}
+const fl::Topic fl::topic_gemm = FL_TOPIC(gemm_table);
 
 #else
 
 #include "kernels/product.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <int ACT, class T> void finish(T *first, const T *bias, int64_t m, int64_t n) {
@@ -103,17 +100,12 @@ template <class T> int gemm_batched(fl_call *call) {
 }  // namespace
 
 extern const fl_entry gemm_table[] = {
-    {"gemm.f32", gemm<float>, "xxx[n]|zzzii[i]|ff|ac,cb,ab,b"},
-    {"gemm.f64", gemm<double>, "xxx[n]|zzzii[i]|ff|ac,cb,ab,b"},
-    {"gemm_pack.f32", gemm_pack<float>, "xx|zzi||?"},
-    {"gemm_pack.f64", gemm_pack<double>, "xx|zzi||?"},
-    {"gemm_packed.f32", gemm_packed<float>, "xxx[n]|zzz[i]|f|?"},
-    {"gemm_packed.f64", gemm_packed<double>, "xxx[n]|zzz[i]|f|?"},
-    {"gemm_batched.f32", gemm_batched<float>, "xxx|zzziizzzz|ff|?"},
-    {"gemm_batched.f64", gemm_batched<double>, "xxx|zzziizzzz|ff|?"},
+    FL_REAL("gemm", gemm, "xxx[n]|zzzii[i]|ff|ac,cb,ab,b")
+    FL_REAL("gemm_pack", gemm_pack, "xx|zzi||?")
+    FL_REAL("gemm_packed", gemm_packed, "xxx[n]|zzz[i]|f|?")
+    FL_REAL("gemm_batched", gemm_batched, "xxx|zzziizzzz|ff|?")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -12,16 +12,13 @@
 #define FL_SELF "kernels/gru.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_gru = FL_TOPIC(gru_table);
-}
+const fl::Topic fl::topic_gru = FL_TOPIC(gru_table);
 
 #else
 
 #include "kernels/rnn_steps.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* ints: sequences, rows, size, 3 times the size, reverse, whether the update gate is the share of the old state, then the
@@ -186,16 +183,11 @@ template <class T> int gru_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry gru_table[] = {
     FL_REAL("gru", gru, "xnnxnxxxn|zzzziiii||bd,a+L,ac,cd,d,bc,bd,bc,bc")
     FL_REAL("gru_grad", gru_grad, "nnxxxxxnnnn|zzzziiii||a+L,ac,cd,bc,bd,bc,bc,bd,cd,d,ac")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -6,14 +6,11 @@
 #define FL_SELF "kernels/im2sequence.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_im2sequence = FL_TOPIC(im2sequence_table);
-}
+const fl::Topic fl::topic_im2sequence = FL_TOPIC(im2sequence_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Calls act(part of a patch, place in the images or -1, n) for each line of each patch of images [n, c, h, w]: n elements
@@ -70,13 +67,10 @@ template <class T> int im2sequence_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry im2sequence_table[] = {
-    {"im2sequence.f32", im2sequence<float>, "xxx|zzzzzzddiizz||abcd,aklbef,a+L"},
-    {"im2sequence.f64", im2sequence<double>, "xxx|zzzzzzddiizz||abcd,aklbef,a+L"},
-    {"im2sequence_grad.f32", im2sequence_grad<float>, "xx|zzzzzzddiizz||aklbef,abcd"},
-    {"im2sequence_grad.f64", im2sequence_grad<double>, "xx|zzzzzzddiizz||aklbef,abcd"},
+    FL_REAL("im2sequence", im2sequence, "xxx|zzzzzzddiizz||abcd,aklbef,a+L")
+    FL_REAL("im2sequence_grad", im2sequence_grad, "xx|zzzzzzddiizz||aklbef,abcd")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -3,8 +3,7 @@
 #include "kernels/product.h"
 #include "windows.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 constexpr int64_t unit = 8;                    /* floats that are copied at a time, also where a run is shorter */
@@ -252,5 +251,4 @@ template <class F> void in_groups(const Geometry &g, int64_t piece, int64_t piec
 }
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

@@ -92,12 +92,9 @@ int accuracy(fl_call *call) {
 }
 
 const fl_entry table[] = {
-    {"lookup_table.f32", lookup_table<float>, "xxx|zzzi||bc,aL,ac"},
-    {"lookup_table.f64", lookup_table<double>, "xxx|zzzi||bc,aL,ac"},
-    {"lookup_table_grad.f32", lookup_table_grad<float>, "xxx|zzzi||aL,ac,bc"},
-    {"lookup_table_grad.f64", lookup_table_grad<double>, "xxx|zzzi||aL,ac,bc"},
-    {"one_hot.f32", one_hot<float>, "xx|zzi||aL,ab"},
-    {"one_hot.f64", one_hot<double>, "xx|zzi||aL,ab"},
+    FL_REAL("lookup_table", lookup_table, "xxx|zzzi||bc,aL,ac")
+    FL_REAL("lookup_table_grad", lookup_table_grad, "xxx|zzzi||aL,ac,bc")
+    FL_REAL("one_hot", one_hot, "xx|zzi||aL,ab")
     {"accuracy.f32", accuracy, "xxxxx|mz||abL,aL,1,1I,1I"},
     {nullptr, nullptr, nullptr}};
 

@@ -9,16 +9,13 @@
 #define FL_SELF "kernels/losses.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_losses = FL_TOPIC(losses_table);
-}
+const fl::Topic fl::topic_losses = FL_TOPIC(losses_table);
 
 #else
 
 #include "kernels/softmax_row.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Checks labels before anything is written, so that a bad batch leaves no half-made result. */
@@ -203,8 +200,6 @@ template <class T> int sigmoid_cross_entropy_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry losses_table[] = {
     FL_REAL("cross_entropy", cross_entropy, "xxxn|zzi||ab,aL,a,a")
     FL_REAL("cross_entropy_grad", cross_entropy_grad, "nnxxx|zzi||ab,a,aL,a,ab")
@@ -220,9 +215,6 @@ extern const fl_entry losses_table[] = {
     FL_REAL("sigmoid_cross_entropy_with_logits_grad", sigmoid_cross_entropy_grad, "xxxx|zii||a,a,a,a")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

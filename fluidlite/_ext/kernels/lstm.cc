@@ -15,16 +15,13 @@
 #define FL_SELF "kernels/lstm.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_lstm = FL_TOPIC(lstm_table);
-}
+const fl::Topic fl::topic_lstm = FL_TOPIC(lstm_table);
 
 #else
 
 #include "kernels/rnn_steps.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* ints: sequences, rows, size of the cell, width of the state, 4 times the size, width of the bias, reverse, then the
@@ -345,8 +342,6 @@ template <class T> int lstm_unit_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry lstm_table[] = {
     FL_REAL("lstm", lstm, "xxnnxnxxxxxn|zzzzzziiiii|ff|be,a+L,ad,ac,de,cd,f,bd,bc,be,bc,bc")
     FL_REAL("lstm_grad", lstm_grad,
@@ -355,9 +350,6 @@ extern const fl_entry lstm_table[] = {
     FL_REAL("lstm_unit_grad", lstm_unit_grad, "xxxxxnn|zzz|f|ac,ab,ab,ab,ab,ac,ab")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -2,8 +2,7 @@
  * Included once for every instruction set, hence no guard.
  */
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* A permutation of 32-bit numbers with good avalanche (Wellons, "lowbias32"). */
@@ -39,5 +38,4 @@ inline void draw_mask(uint8_t *mask, int64_t begin, int64_t count, uint32_t key,
 }
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

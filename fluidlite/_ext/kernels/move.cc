@@ -358,14 +358,12 @@ const fl_entry table[] = {
     {"transpose", transpose, "xx|dr(zz)||?"},
     {"slice", slice, "xx|dr(zzz)||?"},
     {"slice_grad", slice_grad, "xx|dr(zzz)||?"},
-    {"slice_find.i32", slice_find<int32_t>, "xx|r(zz)||?"},
-    {"slice_find.i64", slice_find<int64_t>, "xx|r(zz)||?"},
+    FL_INTEGER("slice_find", slice_find, "xx|r(zz)||?")
     {"slice_at", slice_at, "xxx|dr(zz)||?"},
     {"slice_at_grad", slice_at_grad, "xxx|dr(zz)||?"},
     {"expand", expand, "xx|dr(zz)||?"},
     {"choose", choose, "xx(x)|z||aB,1I,(aB)"},
-    {"expand_grad.f32", expand_grad<float>, "xx|r(zz)||?"},
-    {"expand_grad.f64", expand_grad<double>, "xx|r(zz)||?"},
+    FL_REAL("expand_grad", expand_grad, "xx|r(zz)||?")
     {nullptr, nullptr, nullptr}};
 
 }  // namespace

@@ -12,14 +12,11 @@
 #define FL_SELF "kernels/norm.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_norm = FL_TOPIC(norm_table);
-}
+const fl::Topic fl::topic_norm = FL_TOPIC(norm_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* `count` numbers that stand for a scale or bias that was left out. */
@@ -177,13 +174,10 @@ template <class T> int layer_norm_grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry norm_table[] = {
-    {"layer_norm.f32", layer_norm<float>, "xnnxxx|zzzdi|f|abc,bd,bd,abc,a,a"},
-    {"layer_norm.f64", layer_norm<double>, "xnnxxx|zzzdi|f|abc,bd,bd,abc,a,a"},
-    {"layer_norm_grad.f32", layer_norm_grad<float>, "xnxxxnnn|zzzdii|f|abc,bd,a,a,abc,abc,bd,bd"},
-    {"layer_norm_grad.f64", layer_norm_grad<double>, "xnxxxnnn|zzzdii|f|abc,bd,a,a,abc,abc,bd,bd"},
+    FL_REAL("layer_norm", layer_norm, "xnnxxx|zzzdi|f|abc,bd,bd,abc,a,a")
+    FL_REAL("layer_norm_grad", layer_norm_grad, "xnxxxnnn|zzzdii|f|abc,bd,a,a,abc,abc,bd,bd")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -7,14 +7,11 @@
 #define FL_SELF "kernels/optimizers.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_optimizers = FL_TOPIC(optimizers_table);
-}
+const fl::Topic fl::topic_optimizers = FL_TOPIC(optimizers_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <class T> int sgd(fl_call *call) {
@@ -189,21 +186,14 @@ template <class T> int average_accumulates(fl_call *call) {
 }  // namespace
 
 extern const fl_entry optimizers_table[] = {
-    {"sgd.f32", sgd<float>, "x(xx)|(z)||1(@,@)"},
-    {"sgd.f64", sgd<double>, "x(xx)|(z)||1(@,@)"},
-    {"momentum.f32", momentum<float>, "x(xxx)|i(z)|f|1(@,@,@)"},
-    {"momentum.f64", momentum<double>, "x(xxx)|i(z)|f|1(@,@,@)"},
-    {"adam.f32", adam<float>, "x(xxxxxx)|(z)|fff|1(@,@,@,@,1,1)"},
-    {"adam.f64", adam<double>, "x(xxxxxx)|(z)|fff|1(@,@,@,@,1,1)"},
-    {"adagrad.f32", adagrad<float>, "x(xxx)|(z)|f|1(@,@,@)"},
-    {"adagrad.f64", adagrad<double>, "x(xxx)|(z)|f|1(@,@,@)"},
-    {"rmsprop.f32", rmsprop<float>, "x(xxxxx)|i(z)|fff|1(@,@,@,@,@)"},
-    {"rmsprop.f64", rmsprop<double>, "x(xxxxx)|i(z)|fff|1(@,@,@,@,@)"},
-    {"average_accumulates.f32", average_accumulates<float>, "xxxxxxx|ziid|f|a,a,a,a,1L,1L,1L"},
-    {"average_accumulates.f64", average_accumulates<double>, "xxxxxxx|ziid|f|a,a,a,a,1L,1L,1L"},
+    FL_REAL("sgd", sgd, "x(xx)|(z)||1(@,@)")
+    FL_REAL("momentum", momentum, "x(xxx)|i(z)|f|1(@,@,@)")
+    FL_REAL("adam", adam, "x(xxxxxx)|(z)|fff|1(@,@,@,@,1,1)")
+    FL_REAL("adagrad", adagrad, "x(xxx)|(z)|f|1(@,@,@)")
+    FL_REAL("rmsprop", rmsprop, "x(xxxxx)|i(z)|fff|1(@,@,@,@,@)")
+    FL_REAL("average_accumulates", average_accumulates, "xxxxxxx|ziid|f|a,a,a,a,1L,1L,1L")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

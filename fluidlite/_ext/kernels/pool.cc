@@ -8,14 +8,11 @@
 #define FL_SELF "kernels/pool.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_pool = FL_TOPIC(pool_table);
-}
+const fl::Topic fl::topic_pool = FL_TOPIC(pool_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 struct Window {
@@ -255,30 +252,24 @@ template <class T> int pool_avg_grad(fl_call *call) {
     return FL_OK;
 }
 
-}  // namespace
-
 /* An image, before and after. */
 template <class T> using Image = Each<T, 1, 2, 3>;
 template <class T> using Pooled = Each<T, 1, 10, 11>;
 
-#define FL_TYPE(NAME, T, F, OPERANDS, SIZES, ...) {NAME, (by_rows<F<T>, __VA_ARGS__>), OPERANDS POOL SIZES},
-#define POOL "|zzzzddddiizzi||"
+template <class T> constexpr fl_kernel pool2d_max = by_rows<pool_max<T>, Image<T>, Pooled<T>>;
+template <class T> constexpr fl_kernel pool2d_max_grad = by_rows<pool_max_grad<T>, Image<T>, Pooled<T>, Pooled<T>, Image<T>>;
+template <class T> constexpr fl_kernel pool2d_avg = by_rows<pool_avg<T>, Image<T>, Pooled<T>>;
+template <class T> constexpr fl_kernel pool2d_avg_grad = by_rows<pool_avg_grad<T>, Pooled<T>, Image<T>>;
+
+}  // namespace
 
 extern const fl_entry pool_table[] = {
-    FL_TYPE("pool2d_max.f32", float, pool_max, "xx", "abcd,abkl", Image<float>, Pooled<float>)
-    FL_TYPE("pool2d_max.f64", double, pool_max, "xx", "abcd,abkl", Image<double>, Pooled<double>)
-    FL_TYPE("pool2d_max_grad.f32", float, pool_max_grad, "xxxx", "abcd,abkl,abkl,abcd", Image<float>, Pooled<float>, Pooled<float>, Image<float>)
-    FL_TYPE("pool2d_max_grad.f64", double, pool_max_grad, "xxxx", "abcd,abkl,abkl,abcd", Image<double>, Pooled<double>, Pooled<double>, Image<double>)
-    FL_TYPE("pool2d_avg.f32", float, pool_avg, "xx", "abcd,abkl", Image<float>, Pooled<float>)
-    FL_TYPE("pool2d_avg.f64", double, pool_avg, "xx", "abcd,abkl", Image<double>, Pooled<double>)
-    FL_TYPE("pool2d_avg_grad.f32", float, pool_avg_grad, "xx", "abkl,abcd", Pooled<float>, Image<float>)
-    FL_TYPE("pool2d_avg_grad.f64", double, pool_avg_grad, "xx", "abkl,abcd", Pooled<double>, Image<double>)
+    FL_REAL("pool2d_max", pool2d_max, "xx|zzzzddddiizzi||abcd,abkl")
+    FL_REAL("pool2d_max_grad", pool2d_max_grad, "xxxx|zzzzddddiizzi||abcd,abkl,abkl,abcd")
+    FL_REAL("pool2d_avg", pool2d_avg, "xx|zzzzddddiizzi||abcd,abkl")
+    FL_REAL("pool2d_avg_grad", pool2d_avg_grad, "xx|zzzzddddiizzi||abkl,abcd")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_TYPE
-#undef POOL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -9,14 +9,11 @@
 #define FL_SELF "kernels/pool3d.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_pool3d = FL_TOPIC(pool3d_table);
-}
+const fl::Topic fl::topic_pool3d = FL_TOPIC(pool3d_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 enum Share { whole_window, inside_only, bins };
@@ -198,27 +195,24 @@ template <class T> int pool3d_avg_grad(fl_call *call) {
     return FL_OK;
 }
 
+/* An image, before and after. */
+template <class T> using Volume = Each<T, 1, 2, 3, 4>;
+template <class T> using Pooled = Each<T, 14, 15, 16, 4>;
+
+template <class T> constexpr fl_kernel max_by_rows = by_rows<pool3d_max<T>, Volume<T>, Pooled<T>>;
+template <class T> constexpr fl_kernel max_grad_by_rows = by_rows<pool3d_max_grad<T>, Volume<T>, Pooled<T>, Pooled<T>, Volume<T>>;
+template <class T> constexpr fl_kernel avg_by_rows = by_rows<pool3d_avg<T>, Volume<T>, Pooled<T>>;
+template <class T> constexpr fl_kernel avg_grad_by_rows = by_rows<pool3d_avg_grad<T>, Pooled<T>, Volume<T>>;
+
 }  // namespace
 
-template <class T> using Volume = Each<T, 1, 2, 3, 4>;
-template <class T> using Pooled3d = Each<T, 14, 15, 16, 4>;
-
-#define FL_TYPE(NAME, T, F, OPERANDS, SIZES, ...) {NAME, (by_rows<F<T>, __VA_ARGS__>), OPERANDS "|zzzzzddddddiiizzzz||" SIZES},
-
 extern const fl_entry pool3d_table[] = {
-    FL_TYPE("pool3d_max.f32", float, pool3d_max, "xx", "abcde,aopqe", Volume<float>, Pooled3d<float>)
-    FL_TYPE("pool3d_max.f64", double, pool3d_max, "xx", "abcde,aopqe", Volume<double>, Pooled3d<double>)
-    FL_TYPE("pool3d_max_grad.f32", float, pool3d_max_grad, "xxxx", "abcde,aopqe,aopqe,abcde", Volume<float>, Pooled3d<float>, Pooled3d<float>, Volume<float>)
-    FL_TYPE("pool3d_max_grad.f64", double, pool3d_max_grad, "xxxx", "abcde,aopqe,aopqe,abcde", Volume<double>, Pooled3d<double>, Pooled3d<double>, Volume<double>)
-    FL_TYPE("pool3d_avg.f32", float, pool3d_avg, "xx", "abcde,aopqe", Volume<float>, Pooled3d<float>)
-    FL_TYPE("pool3d_avg.f64", double, pool3d_avg, "xx", "abcde,aopqe", Volume<double>, Pooled3d<double>)
-    FL_TYPE("pool3d_avg_grad.f32", float, pool3d_avg_grad, "xx", "aopqe,abcde", Pooled3d<float>, Volume<float>)
-    FL_TYPE("pool3d_avg_grad.f64", double, pool3d_avg_grad, "xx", "aopqe,abcde", Pooled3d<double>, Volume<double>)
+    FL_REAL("pool3d_max", max_by_rows, "xx|zzzzzddddddiiizzzz||abcde,aopqe")
+    FL_REAL("pool3d_max_grad", max_grad_by_rows, "xxxx|zzzzzddddddiiizzzz||abcde,aopqe,aopqe,abcde")
+    FL_REAL("pool3d_avg", avg_by_rows, "xx|zzzzzddddddiiizzzz||abcde,aopqe")
+    FL_REAL("pool3d_avg_grad", avg_grad_by_rows, "xx|zzzzzddddddiiizzzz||aopqe,abcde")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_TYPE
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

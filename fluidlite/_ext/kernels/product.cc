@@ -36,8 +36,7 @@ Blas blas;
 #include "kernels/product.h"
 #include "kernels/tiles.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 inline void call_blas(char *ta, char *tb, int *m, int *n, int *k, float *alpha, float *a, int *lda, float *b, int *ldb,
@@ -262,13 +261,11 @@ template <class F> void in_blocks(int64_t m, int64_t n, int64_t k, const F &f) {
 }
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #include "kernels/thin_products.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* A part of a product with a matrix that is packed: behind each other the strips of its first rows, of the next ones, ... */
@@ -352,13 +349,14 @@ template <class T> void Packed<T>::multiply_in_pieces(int64_t m, const T *a, T b
 }
 
 template int multiply<float>(fl_call *, const Product<float> &);
-template int multiply<double>(fl_call *, const Product<double> &);
 template void all_rows<float>(int64_t, const Operands<float> &);
 template void pack_strip<float>(const float *, int64_t, int64_t, int64_t, int64_t, float *);
 template struct Packed<float>;
+#if FL_EVERY_TYPE
+template int multiply<double>(fl_call *, const Product<double> &);
 template struct Packed<double>;
+#endif
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

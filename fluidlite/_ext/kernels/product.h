@@ -1,8 +1,7 @@
 /* Matrix products (`product.cc`). Included once for every instruction set, hence no guard. */
 #include "kernels/vectors.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 
 /* One product C[m,n] = alpha * op(A) op(B) + beta * C, all row-major; rows as stored are lda, ldb and ldc elements apart. */
 template <class T> struct Product {
@@ -78,5 +77,4 @@ template <class T> struct Packed {
     void multiply_in_pieces(int64_t m, const T *a, T beta, T *c) const;
 };
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

@@ -8,14 +8,11 @@
 #define FL_SELF "kernels/reduce.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_reduce = FL_TOPIC(reduce_table);
-}
+const fl::Topic fl::topic_reduce = FL_TOPIC(reduce_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 constexpr int64_t strip = 32; /* columns reduced side by side when post is not 1 */
@@ -193,37 +190,33 @@ template <class T> int clip_by_norm(fl_call *call) {
     return FL_OK;
 }
 
+template <class T> constexpr fl_kernel reduce_sum_by_rows = by_rows<reduce_sum<T>, Each<T, 1, 2>, Each<T, 2>>;
+template <class T> constexpr fl_kernel reduce_fill_by_rows = by_rows<reduce_fill<T>, Each<T, 2>, Each<T, 1, 2>>;
+template <class T> constexpr fl_kernel reduce_max = reduce_join<Largest, T>;
+template <class T> constexpr fl_kernel reduce_min = reduce_join<Smallest, T>;
+template <class T> constexpr fl_kernel reduce_prod = reduce_join<Product, T>;
+template <class T> constexpr fl_kernel arg_max = arg_best<Largest, T>;
+template <class T> constexpr fl_kernel arg_min = arg_best<Smallest, T>;
+
 }  // namespace
 
-#define FL_TYPED(NAME, TAKES, ...)                                                                     \
-    {NAME ".f32", __VA_ARGS__ float>, TAKES}, {NAME ".f64", __VA_ARGS__ double>, TAKES},               \
-    {NAME ".i32", __VA_ARGS__ int32_t>, TAKES}, {NAME ".i64", __VA_ARGS__ int64_t>, TAKES},
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry reduce_table[] = {
-    {"reduce_sum.f32", (by_rows<reduce_sum<float>, Each<float, 1, 2>, Each<float, 2>>), "xx|zzz|f|abc,ac"},
-    {"reduce_sum.f64", (by_rows<reduce_sum<double>, Each<double, 1, 2>, Each<double, 2>>), "xx|zzz|f|abc,ac"},
-    {"reduce_sum.i32", reduce_sum<int32_t>, "xx|zzz|[f]|abc,ac"},
-    {"reduce_sum.i64", reduce_sum<int64_t>, "xx|zzz|[f]|abc,ac"},
-    FL_TYPED("reduce_max", "xx|zzz||abc,ac", reduce_join<Largest,)
-    FL_TYPED("reduce_min", "xx|zzz||abc,ac", reduce_join<Smallest,)
-    FL_TYPED("reduce_prod", "xx|zzz||abc,ac", reduce_join<Product,)
-    {"reduce_all.u8", reduce_join<All, uint8_t>, "xx|zzz||abcB,acB"},
-    {"reduce_any.u8", reduce_join<Any, uint8_t>, "xx|zzz||abcB,acB"},
-    FL_TYPED("arg_max", "xx|zzz||abc,acL", arg_best<Largest,)
-    FL_TYPED("arg_min", "xx|zzz||abc,acL", arg_best<Smallest,)
-    {"reduce_fill.f32", (by_rows<reduce_fill<float>, Each<float, 2>, Each<float, 1, 2>>), "xx|zzz|f|ac,abc"},
-    {"reduce_fill.f64", (by_rows<reduce_fill<double>, Each<double, 2>, Each<double, 1, 2>>), "xx|zzz|f|ac,abc"},
+    FL_REAL("reduce_sum", reduce_sum_by_rows, "xx|zzz|f|abc,ac")
+    FL_INTEGER("reduce_sum", reduce_sum, "xx|zzz|[f]|abc,ac")
+    FL_NUMBER("reduce_max", reduce_max, "xx|zzz||abc,ac")
+    FL_NUMBER("reduce_min", reduce_min, "xx|zzz||abc,ac")
+    FL_NUMBER("reduce_prod", reduce_prod, "xx|zzz||abc,ac")
+    {"reduce_all.u8", FL_ONCE(reduce_join<All, uint8_t>), "xx|zzz||abcB,acB"},
+    {"reduce_any.u8", FL_ONCE(reduce_join<Any, uint8_t>), "xx|zzz||abcB,acB"},
+    FL_NUMBER("arg_max", arg_max, "xx|zzz||abc,acL")
+    FL_NUMBER("arg_min", arg_min, "xx|zzz||abc,acL")
+    FL_REAL("reduce_fill", reduce_fill_by_rows, "xx|zzz|f|ac,abc")
     FL_REAL("reduce_max_grad", reduce_extremum_grad, "xxxx|zzz||abc,ac,ac,abc")
     FL_REAL("reduce_min_grad", reduce_extremum_grad, "xxxx|zzz||abc,ac,ac,abc")
     FL_REAL("squared_l2_norm", squared_l2_norm, "xx|z||a,1")
     FL_REAL("clip_by_norm", clip_by_norm, "xx|z|f|a,a")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_TYPED
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

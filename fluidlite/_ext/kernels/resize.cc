@@ -13,14 +13,11 @@
 #define FL_SELF "kernels/resize.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_resize = FL_TOPIC(resize_table);
-}
+const fl::Topic fl::topic_resize = FL_TOPIC(resize_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 constexpr int most_axes = 3, most_taps = 4;
@@ -215,15 +212,16 @@ template <bool BACK, class T> int resize_by(fl_call *call) {
     return FL_NO_MEMORY;
 }
 
+template <class T> constexpr fl_kernel resize = resize_by<false, T>;
+template <class T> constexpr fl_kernel resize_grad = resize_by<true, T>;
+
 }  // namespace
 
-extern const fl_entry resize_table[] = {{"resize.f32", resize_by<false, float>, "xx|iiizzr(dd)||?"},
-                                        {"resize.f64", resize_by<false, double>, "xx|iiizzr(dd)||?"},
-                                        {"resize_grad.f32", resize_by<true, float>, "xx|iiizzr(dd)||?"},
-                                        {"resize_grad.f64", resize_by<true, double>, "xx|iiizzr(dd)||?"},
-                                        {nullptr, nullptr, nullptr}};
+extern const fl_entry resize_table[] = {
+    FL_REAL("resize", resize, "xx|iiizzr(dd)||?")
+    FL_REAL("resize_grad", resize_grad, "xx|iiizzr(dd)||?")
+    {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -3,8 +3,7 @@
  */
 #include "kernels/product.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Hands out parts of the memory that a call keeps; first counts, then gives. */
@@ -204,5 +203,4 @@ template <class T> int sum_over_rows(fl_call *call, int64_t rows, int64_t m, int
 }
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

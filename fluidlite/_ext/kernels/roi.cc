@@ -8,14 +8,11 @@
 #define FL_SELF "kernels/roi.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_roi = FL_TOPIC(roi_table);
-}
+const fl::Topic fl::topic_roi = FL_TOPIC(roi_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 enum { MOST_SAMPLES = 1 << 20 };
@@ -227,20 +224,18 @@ template <class T> int roi_pool_grad(fl_call *call) {
     });
 }
 
+template <class T> constexpr fl_kernel roi_align = align<false, T>;
+template <class T> constexpr fl_kernel roi_align_grad = align<true, T>;
+
 }  // namespace
 
 extern const fl_entry roi_table[] = {
-    {"roi_align.f32", align<false, float>, "xxxx|zzddzddi|f|abcd,e,aL+,ebfg"},
-    {"roi_align.f64", align<false, double>, "xxxx|zzddzddi|f|abcd,e,aL+,ebfg"},
-    {"roi_align_grad.f32", align<true, float>, "xxxx|zzddzddi|f|abcd,e,aL+,ebfg"},
-    {"roi_align_grad.f64", align<true, double>, "xxxx|zzddzddi|f|abcd,e,aL+,ebfg"},
-    {"roi_pool.f32", roi_pool<float>, "xxxxx|zzddzdd|f|abcd,e,aL+,ebfg,ebfgL"},
-    {"roi_pool.f64", roi_pool<double>, "xxxxx|zzddzdd|f|abcd,e,aL+,ebfg,ebfgL"},
-    {"roi_pool_grad.f32", roi_pool_grad<float>, "xxxx|zzddzdd||aL+,ebfgL,ebfg,abcd"},
-    {"roi_pool_grad.f64", roi_pool_grad<double>, "xxxx|zzddzdd||aL+,ebfgL,ebfg,abcd"},
+    FL_REAL("roi_align", roi_align, "xxxx|zzddzddi|f|abcd,e,aL+,ebfg")
+    FL_REAL("roi_align_grad", roi_align_grad, "xxxx|zzddzddi|f|abcd,e,aL+,ebfg")
+    FL_REAL("roi_pool", roi_pool, "xxxxx|zzddzdd|f|abcd,e,aL+,ebfg,ebfgL")
+    FL_REAL("roi_pool_grad", roi_pool_grad, "xxxx|zzddzdd||aL+,ebfgL,ebfg,abcd")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

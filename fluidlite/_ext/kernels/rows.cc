@@ -7,14 +7,11 @@
 #define FL_SELF "kernels/rows.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_rows = FL_TOPIC(rows_table);
-}
+const fl::Topic fl::topic_rows = FL_TOPIC(rows_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* ints: n, height, width. */
@@ -258,19 +255,13 @@ template <class T> int adam_rows(fl_call *call) {
 }  // namespace
 
 extern const fl_entry rows_table[] = {
-    {"merge_rows.f32", merge_rows<float>, "xxxx|mzz||aL,ac,aL,ac"},
-    {"merge_rows.f64", merge_rows<double>, "xxxx|mzz||aL,ac,aL,ac"},
-    {"rows_to_dense.f32", rows_to_dense<float>, "xxx|mzz||aL,ac,bc"},
-    {"rows_to_dense.f64", rows_to_dense<double>, "xxx|mzz||aL,ac,bc"},
-    {"sgd_rows.f32", sgd_rows<float>, "xxxx|mzz||1,bc,aL,ac"},
-    {"sgd_rows.f64", sgd_rows<double>, "xxxx|mzz||1,bc,aL,ac"},
-    {"adagrad_rows.f32", adagrad_rows<float>, "xxxxx|mzz|f|1,bc,aL,ac,bc"},
-    {"adagrad_rows.f64", adagrad_rows<double>, "xxxxx|mzz|f|1,bc,aL,ac,bc"},
-    {"adam_rows.f32", adam_rows<float>, "xxxxxxxx|mzzi|fff|1,bc,aL,ac,bc,bc,1,1"},
-    {"adam_rows.f64", adam_rows<double>, "xxxxxxxx|mzzi|fff|1,bc,aL,ac,bc,bc,1,1"},
+    FL_REAL("merge_rows", merge_rows, "xxxx|mzz||aL,ac,aL,ac")
+    FL_REAL("rows_to_dense", rows_to_dense, "xxx|mzz||aL,ac,bc")
+    FL_REAL("sgd_rows", sgd_rows, "xxxx|mzz||1,bc,aL,ac")
+    FL_REAL("adagrad_rows", adagrad_rows, "xxxxx|mzz|f|1,bc,aL,ac,bc")
+    FL_REAL("adam_rows", adam_rows, "xxxxxxxx|mzzi|fff|1,bc,aL,ac,bc,bc,1,1")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -10,16 +10,13 @@
 #define FL_SELF "kernels/sequence_conv.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_sequence_conv = FL_TOPIC(sequence_conv_table);
-}
+const fl::Topic fl::topic_sequence_conv = FL_TOPIC(sequence_conv_table);
 
 #else
 
 #include "kernels/short_windows.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Goes through rows [first, first + count), and tells for each which part of its window of `length` rows, the first of
@@ -231,8 +228,6 @@ template <class T> int row_conv_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry sequence_conv_table[] = {
     FL_REAL("sequence_conv", sequence_conv, "xxxx|zzzziz||bc,a+L,fcd,bd")
     FL_REAL("sequence_conv_grad", sequence_conv_grad, "xxxxnn|zzzziz||bc,a+L,fcd,bd,bc,fcd")
@@ -240,9 +235,6 @@ extern const fl_entry sequence_conv_table[] = {
     FL_REAL("row_conv_grad", row_conv_grad, "xnxxnn|zzzz||bc,a+L,cd,bc,bc,cd")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -288,8 +288,6 @@ int set_offsets(fl_call *call) {
     return FL_OK;
 }
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-#define FL_WHOLE(NAME, F, TAKES) {NAME ".i32", F<int32_t>, TAKES}, {NAME ".i64", F<int64_t>, TAKES},
 
 const fl_entry table[] = {
     {"sequence_expand", sequence_expand, "xxx|zzz||ac,a+L,bc"},
@@ -298,21 +296,18 @@ const fl_entry table[] = {
     {"sequence_pad", sequence_pad, "xxxxx|zzzzdz||bde,a+L,ef,acde,aL"},
     {"sequence_pad_grad", sequence_pad_grad, "xxx|zzzz||acd,a+L,bd"},
     {"sequence_unpad_grad", sequence_unpad_grad, "xxx|zzzz||bd,aL,acd"},
-    FL_REAL("sequence_mask", sequence_mask, "xx|zzd||acB,ab")
-    FL_WHOLE("sequence_mask", sequence_mask, "xx|zzd||acB,ab")
+    FL_NUMBER("sequence_mask", sequence_mask, "xx|zzd||acB,ab")
     {"sequence_mask.u8", sequence_mask<uint8_t>, "xx|zzd||acB,ab"},
-    FL_REAL("sequence_scatter", sequence_scatter, "xxxxx|zzzz||cd,bL,a+L,b,cd")
-    FL_WHOLE("sequence_scatter", sequence_scatter, "xxxxx|zzzz||cd,bL,a+L,b,cd")
+    FL_NUMBER("sequence_scatter", sequence_scatter, "xxxxx|zzzz||cd,bL,a+L,b,cd")
     FL_REAL("sequence_scatter_grad", sequence_scatter_grad, "xxxnn|zzzz||bL,a+L,cd,cd,b")
     {"merge_rows", merge_rows, "xxxx|zzzz||a,bd,cd,ad"},
     {"count_rows", count_rows, "xx|z||a,+L"},
     {"split_rows", split_rows, "xxxx|zzzz||a,ad,bd,cd"},
     {"sequence_reshape", sequence_reshape, "xx|zzd||a+L,a+L"},
-    FL_WHOLE("lod_reset", lod_reset, "xx|zz||a+,a+L")
+    FL_INTEGER("lod_reset", lod_reset, "xx|zz||a+,a+L")
     {"set_offsets", set_offsets, "x|z(z)||a+L"},
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
 #undef FL_WHOLE
 
 }  // namespace

@@ -6,14 +6,11 @@
 #define FL_SELF "kernels/sequence_pool.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_sequence_pool = FL_TOPIC(sequence_pool_table);
-}
+const fl::Topic fl::topic_sequence_pool = FL_TOPIC(sequence_pool_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 enum Scaling { scale_none = 0, scale_length = 1, scale_root = 2 }; /* what sums are divided by */
@@ -145,8 +142,6 @@ template <class T> int sequence_pool_end_grad(fl_call *call) {
 
 }  // namespace
 
-#define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", F<double>, TAKES},
-
 extern const fl_entry sequence_pool_table[] = {
     FL_REAL("sequence_pool_sum", sequence_pool_sum, "xxx|zzzz|f|bc,a+L,ac")
     FL_REAL("sequence_pool_sum_grad", sequence_pool_sum_grad, "xxx|zzzz||a+L,ac,bc")
@@ -156,9 +151,6 @@ extern const fl_entry sequence_pool_table[] = {
     FL_REAL("sequence_pool_end_grad", sequence_pool_end_grad, "xxx|zzzz||a+L,ac,bc")
     {nullptr, nullptr, nullptr}};
 
-#undef FL_REAL
-
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -7,16 +7,13 @@
 #define FL_SELF "kernels/sequence_rows.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_sequence_rows = FL_TOPIC(sequence_rows_table);
-}
+const fl::Topic fl::topic_sequence_rows = FL_TOPIC(sequence_rows_table);
 
 #else
 
 #include "kernels/softmax_row.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* ints: sequences, rows. */
@@ -132,18 +129,14 @@ template <class T> int sequence_enumerate(fl_call *call) {
 }  // namespace
 
 extern const fl_entry sequence_rows_table[] = {
-    {"sequence_softmax.f32", sequence_softmax<float>, "xxx|zz||b,a+L,b"},
-    {"sequence_softmax.f64", sequence_softmax<double>, "xxx|zz||b,a+L,b"},
-    {"sequence_softmax_grad.f32", sequence_softmax_grad<float>, "xxxx|zz||a+L,b,b,b"},
-    {"sequence_softmax_grad.f64", sequence_softmax_grad<double>, "xxxx|zz||a+L,b,b,b"},
+    FL_REAL("sequence_softmax", sequence_softmax, "xxx|zz||b,a+L,b")
+    FL_REAL("sequence_softmax_grad", sequence_softmax_grad, "xxxx|zz||a+L,b,b,b")
     {"sequence_reverse", sequence_reverse, "xxx|zzz||bc,a+L,bc"},
     {"sequence_concat", sequence_concat, "(xx)xx|zz(z)||?"},
     {"sequence_concat_grad", sequence_concat_grad, "x(xn)|zz(z)||?"},
-    {"sequence_enumerate.i32", sequence_enumerate<int32_t>, "xxx|zzzi||b,a+L,bc"},
-    {"sequence_enumerate.i64", sequence_enumerate<int64_t>, "xxx|zzzi||b,a+L,bc"},
+    FL_INTEGER("sequence_enumerate", sequence_enumerate, "xxx|zzzi||b,a+L,bc")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

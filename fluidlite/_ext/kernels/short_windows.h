@@ -9,8 +9,7 @@
  */
 #include "kernels/product.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <int ROWS, int COLS> struct Mix {
@@ -268,5 +267,4 @@ template <class S> class ShortWindows {
 };
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

@@ -9,16 +9,13 @@
 #define FL_SELF "kernels/softmax.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_softmax = FL_TOPIC(softmax_table);
-}
+const fl::Topic fl::topic_softmax = FL_TOPIC(softmax_table);
 
 #else
 
 #include "kernels/softmax_row.h"
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <class T> int softmax(fl_call *call) {
@@ -60,18 +57,18 @@ template <class T> int softmax_grad(fl_call *call) {
     return FL_OK;
 }
 
+template <class T> constexpr fl_kernel softmax_by_rows = by_rows<softmax<T>, Each<T, 1>, Each<T, 1>>;
+template <class T> constexpr fl_kernel log_softmax_by_rows = by_rows<log_softmax<T>, Each<T, 1>, Each<T, 1>>;
+template <class T> constexpr fl_kernel softmax_grad_by_rows = by_rows<softmax_grad<T>, Each<T, 1>, Each<T, 1>, Each<T, 1>>;
+
 }  // namespace
 
 extern const fl_entry softmax_table[] = {
-    {"softmax.f32", (by_rows<softmax<float>, Each<float, 1>, Each<float, 1>>), "xx|zz||ab,ab"},
-    {"softmax.f64", (by_rows<softmax<double>, Each<double, 1>, Each<double, 1>>), "xx|zz||ab,ab"},
-    {"log_softmax.f32", (by_rows<log_softmax<float>, Each<float, 1>, Each<float, 1>>), "xx|zz||ab,ab"},
-    {"log_softmax.f64", (by_rows<log_softmax<double>, Each<double, 1>, Each<double, 1>>), "xx|zz||ab,ab"},
-    {"softmax_grad.f32", (by_rows<softmax_grad<float>, Each<float, 1>, Each<float, 1>, Each<float, 1>>), "xxx|zz||ab,ab,ab"},
-    {"softmax_grad.f64", (by_rows<softmax_grad<double>, Each<double, 1>, Each<double, 1>, Each<double, 1>>), "xxx|zz||ab,ab,ab"},
+    FL_REAL("softmax", softmax_by_rows, "xx|zz||ab,ab")
+    FL_REAL("log_softmax", log_softmax_by_rows, "xx|zz||ab,ab")
+    FL_REAL("softmax_grad", softmax_grad_by_rows, "xxx|zz||ab,ab,ab")
     {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

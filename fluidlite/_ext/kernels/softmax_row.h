@@ -1,7 +1,6 @@
 /* The softmax of one row; included once for every instruction set, hence no guard. */
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Writes the softmax of x to out (which may be x) and returns the largest element and the logarithm of the sum of the
@@ -81,5 +80,4 @@ template <class T, class F> FL_INLINE void softmax_rows(const T *x, T *out, int6
 }
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

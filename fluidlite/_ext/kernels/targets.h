@@ -5,7 +5,14 @@
  *
  * AVX-512 pays for elementary functions and products alone (the rest waits for memory): files with these define FL_WIDE, others
  * are compiled for AVX2 in its place. What common.h leaves out is not compiled, and nobody asks for its table.
+ *
+ * What stands in FL_ONCE(...), and in `#if FL_EVERY_TYPE`, is compiled for one set alone: the default one, or that of a build without it.
  */
+#define FL_EVERY_TYPE !FL_BASELINE
+#if FL_BASELINE
+#undef FL_ONCE
+#define FL_ONCE(...) nullptr
+#endif
 #if FL_AVX512 && defined(FL_WIDE)
 #pragma GCC push_options
 #pragma GCC target("prefer-vector-width=256,avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi,bmi2")
@@ -29,6 +36,10 @@
 #define FL_ON_AVX2(name) nullptr
 #endif
 #if FL_BASELINE
+#undef FL_EVERY_TYPE
+#define FL_EVERY_TYPE 1
+#undef FL_ONCE
+#define FL_ONCE(...) __VA_ARGS__
 #define FL_NS baseline
 #include FL_SELF
 #undef FL_NS

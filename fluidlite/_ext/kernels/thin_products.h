@@ -1,6 +1,5 @@
 /* Products whose columns fill a part of a vector, and those of next to no work. Part of `product.cc`, hence no guard. */
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Up to this depth and so many multiply-adds nothing is prepared but what cannot be read as it is. */
@@ -185,5 +184,4 @@ template <class T> void along_depth(const Product<T> &g, T *columns) {
 }
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

@@ -1,6 +1,5 @@
 /* Tiles of products: sums of some rows and vectors of columns that stay in registers. Part of `product.cc`, hence no guard. */
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 /* Vectors of a register each: those of several registers, and copies of several at once, GCC 12 moves through memory. They
@@ -127,5 +126,4 @@ template <class T> FL_INLINE void transpose_square(const T *from, int64_t across
 }
 
 }  // namespace
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS

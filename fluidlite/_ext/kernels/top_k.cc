@@ -9,14 +9,11 @@
 #define FL_SELF "kernels/top_k.cc"
 #include "kernels/targets.h"
 
-namespace fl {
-const Topic topic_top_k = FL_TOPIC(top_k_table);
-}
+const fl::Topic fl::topic_top_k = FL_TOPIC(top_k_table);
 
 #else
 
-namespace fl {
-namespace FL_NS {
+namespace fl::FL_NS {
 namespace {
 
 template <class T> using Ranked = std::pair<T, int64_t>;
@@ -85,11 +82,9 @@ template <class T> int top_k(fl_call *call) {
 
 }  // namespace
 
-extern const fl_entry top_k_table[] = {{"top_k.f32", top_k<float>, "xxx|zzz||ab,ac,acL"},
-                                       {"top_k.f64", top_k<double>, "xxx|zzz||ab,ac,acL"},
+extern const fl_entry top_k_table[] = {FL_REAL("top_k", top_k, "xxx|zzz||ab,ac,acL")
                                        {nullptr, nullptr, nullptr}};
 
-}  // namespace FL_NS
-}  // namespace fl
+}  // namespace fl::FL_NS
 
 #endif

@@ -8,7 +8,7 @@
 
 namespace fl {
 
-extern const Topic topic_binary, topic_binary_other, topic_unary, topic_unary_special, topic_fill, topic_reduce, topic_softmax,
+extern const Topic topic_binary, topic_unary, topic_fill, topic_reduce, topic_softmax,
     topic_losses, topic_move, topic_arrays, topic_lookup, topic_top_k, topic_gemm, topic_convolution, topic_pool, topic_pool3d, topic_resize, topic_batch_norm, topic_norm, topic_roi, topic_dropout,
     topic_optimizers, topic_rows, topic_sequence_pool, topic_sequence_rows, topic_sequence_conv, topic_im2sequence, topic_found,
     topic_sequence_places, topic_choose, topic_lstm, topic_cudnn_lstm,

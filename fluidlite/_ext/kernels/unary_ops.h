@@ -9,8 +9,7 @@
 #include "kernels/by_rows.h"
 #include "kernels/vec_math.h"
 
-namespace fl {
-namespace unary {
+namespace fl::unary {
 
 enum Reads { reads_nothing = 0, reads_x = 1, reads_out = 2 };
 
@@ -221,7 +220,6 @@ FL_RULE_1(Mish, reads_x, threshold)
 #undef FL_F
 #undef FL_DX
 
-}  // namespace unary
-}  // namespace fl
+}  // namespace fl::unary
 
 #endif

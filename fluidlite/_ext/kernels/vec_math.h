@@ -9,8 +9,7 @@
 
 #include "kernels/common.h"
 
-namespace fl {
-namespace vm {
+namespace fl::vm {
 
 FL_INLINE float from_bits(uint32_t bits) {
     float x;
@@ -165,7 +164,6 @@ template <int ACT, class T> FL_INLINE T activate(T x) {
     }
 }
 
-}  // namespace vm
-}  // namespace fl
+}  // namespace fl::vm
 
 #endif
