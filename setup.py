@@ -69,7 +69,7 @@ DIRECTIVES = {
 }
 
 # Where values of variables are at each instruction takes minutes to find out for loops that are unrolled.
-LITTLE = {"-O3": ["-O1"], "-g0": ["-g", "-fno-var-tracking"]} if DEBUG or SANITIZE else {}
+LITTLE = {"-g0": ["-g", "-fno-var-tracking"]} if DEBUG or SANITIZE else {}
 FLAGS = [
     *[own for flag in compiling.FLAGS for own in LITTLE.get(flag, [flag])],
     *SANITIZERS,
@@ -79,8 +79,16 @@ FLAGS = [
 # What Cython makes is for the most part calls of Python's interface, which more than this makes no faster, only twice
 # as long to compile; the extensions named have loops of their own.
 # (`engine` and `eager` by -O1 with single options of -O2 compile in 21 instead of 29 s; not all compilers know these.)
-GLUE = "-O1"
-LOOPS = {"collate": "-O3", "eager": "-O2", "engine": "-O2"}
+GLUE = ["-Og"]
+WITH_LOOPS = {"collate": ["-O3"], "eager": ["-O2"], "engine": ["-O2"]}
+
+
+def level(source: Path) -> list[str]:
+    """The flags that say how much a file is optimised."""
+    if DEBUG or SANITIZE:
+        return ["-O1"]
+    return WITH_LOOPS.get(source.stem, GLUE) if source.suffix == ".cpp" else compiling.optimised(source)
+
 
 # Classes get members with each Python; what Cython does not name is zero.
 UNSET = ["-Wno-missing-field-initializers"]
@@ -134,9 +142,7 @@ class BuildAtOnce(build_ext):
 
                 def compile_one(made: str) -> None:
                     source, kind = build[made]
-                    level = LOOPS.get(Path(source).stem, GLUE) if kind == ".cpp" else "-O3"
-                    own = [level if flag == "-O3" else flag for flag in flags]
-                    own += UNSET if kind == ".cpp" else []
+                    own = [*level(Path(source)), *flags, *(UNSET if kind == ".cpp" else [])]
                     if kind == ".cpp" or not OBJECTS:
                         how = [*compiler.compiler_so, *arguments, *own]
                         if self.force or not compiling.is_current(made, how):

@@ -20,9 +20,9 @@ namespace fl::FL_NS {
 
 #define FL_AS_IT_IS(...) __VA_ARGS__
 #define FL_REAL_AS(NAME, OP, TYPE, T, AS)                                     \
-    {NAME TYPE, AS((same_rows<OP, T>)), "xxx|z||a,a,a"},                       \
-    {NAME "_mid" TYPE, AS((mid_rows<OP, T>)), "xxx|zzz[i]||abc,b,abc"},        \
-    {NAME "_grad" TYPE, AS((grad_rows<OP, T>)), "nnnxnn|z||a,a,a,a,a,a"},      \
+    {NAME TYPE, AS((same_by_rows<OP, T>)), "xxx|z||a,a,a"},                       \
+    {NAME "_mid" TYPE, AS((mid_by_rows<OP, T>)), "xxx|zzz[i]||abc,b,abc"},        \
+    {NAME "_grad" TYPE, AS((grad_by_rows<OP, T>)), "nnnxnn|z||a,a,a,a,a,a"},      \
     {NAME "_dims" TYPE, AS((dims<OP, T>)), "xxx|r(zz)||?"},                    \
     {NAME "_dims_grad" TYPE, AS((dims_grad<OP, T>)), "nnnxnn|r(zz)||?"},       \
     {NAME "_mid_grad" TYPE, AS((mid_grad<OP, T>)), "nnnxnn|zzz||abc,b,abc,abc,abc,b"},

@@ -216,6 +216,7 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far
  * those of little work or depth, or of which 256 rows of B, or all of a B that few rows are multiplied by, stay in the caches. */
 constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64, most_bytes_of_few = 1 << 20;
 constexpr int64_t most_work_of_medium = vector_bytes > 16 ? 3 << 25 : most_work, most_bytes_of_medium = 3 << 18;
+constexpr int64_t most_work_of_doubles = 1 << 14; /* where processors have wider vectors than those which doubles are compiled for */
 constexpr int64_t any_work = int64_t(1) << 40, most_work_of_floats = 1 << 30, rows_that_stay = 256;
 
 template <class T> bool has_work(const Product<T> &g, int64_t most) {
@@ -229,6 +230,7 @@ template <class T> bool fits(const Product<T> &g, int64_t rows, int64_t bytes) {
 
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
+    if (sizeof(T) == 8 && vector_bytes == 16 && FL_MULTITARGET) return has_work(g, most_work_of_doubles);
     int64_t most = most_work;
     if (vector_bytes == 64) {
         most = any_work;

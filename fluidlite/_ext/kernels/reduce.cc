@@ -202,7 +202,8 @@ template <class T> constexpr fl_kernel arg_min = arg_best<Smallest, T>;
 
 extern const fl_entry reduce_table[] = {
     FL_REAL("reduce_sum", reduce_sum_by_rows, "xx|zzz|f|abc,ac")
-    FL_INTEGER("reduce_sum", reduce_sum, "xx|zzz|[f]|abc,ac")
+    {"reduce_sum.i32", reduce_sum<int32_t>, "xx|zzz|[f]|abc,ac"},
+    {"reduce_sum.i64", reduce_sum<int64_t>, "xx|zzz|[f]|abc,ac"},
     FL_NUMBER("reduce_max", reduce_max, "xx|zzz||abc,ac")
     FL_NUMBER("reduce_min", reduce_min, "xx|zzz||abc,ac")
     FL_NUMBER("reduce_prod", reduce_prod, "xx|zzz||abc,ac")
