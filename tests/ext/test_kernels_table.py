@@ -23,6 +23,16 @@ def test_every_instruction_set_has_every_kernel():
         assert all(table.values())
 
 
+def test_kernels_of_double_are_compiled_for_one_instruction_set():
+    tables = [kernels.table(target) for target in kernels.targets()]
+    doubles = [
+        name for name in tables[0] if name.endswith(".f64") and not name.startswith(("cast.", "chain."))
+    ]
+    assert {"gemm.f64", "relu.f64", "lstm_grad.f64", "reduce_max.f64"} <= set(doubles)
+    assert all(table[name] == tables[-1][name] for table in tables for name in doubles)
+    assert len(tables) == 1 or tables[0]["gemm.f32"] != tables[-1]["gemm.f32"]
+
+
 def test_names_and_addresses():
     assert kernels.available("relu.f32") and not kernels.available("relu.f16")
     assert kernels.address("relu.f32") == kernels.table()["relu.f32"]
