@@ -1,4 +1,4 @@
-"""What Fluid has small modules for: decorators, loggers, averages, a stack of scopes, functions without effect.
+"""The contents of Fluid's smallest modules: decorators, loggers, averages, a stack of scopes, functions without effect.
 
 `base/names/views.py` lists which names `fluid.annotations`, `fluid.average` and the others have.
 """

@@ -55,7 +55,7 @@ def open_first(names: Sequence[str], packages: Sequence[str], variable: str) -> 
 
 
 def load_builtins(nvrtc: ctypes.CDLL) -> None:
-    """Load the library of builtins that lies beside NVRTC, which looks for it by name alone when it compiles."""
+    """Load the builtins library from NVRTC's folder, because NVRTC opens it by name, without a path."""
     folder = os.path.dirname(nvrtc._name)
     for name in os.listdir(folder) if folder else ():  # the system's loader finds both
         if name.startswith("libnvrtc-builtins.so"):

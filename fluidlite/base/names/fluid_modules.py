@@ -36,7 +36,7 @@ TOP = frozenset(
     "_ext as_paddle backend base commands dataset distributed eager executor fluid framework old_scripts onnx ops "
     "paddle reader visual weights".split()
 )
-"""What stands at the top of the package. All else of `fluidlite.X` is `fluidlite.fluid.X`."""
+"""The modules and folders at the top of the package; every other `fluidlite.X` means `fluidlite.fluid.X`."""
 
 
 def canonical(name: str) -> str:

@@ -142,7 +142,7 @@ class NameFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of such a module; None for every other one, and for those that do not exist."""
+        """The spec of a row of `VIEWS` or of an alias of a module of `fluidlite.fluid`; None for other names."""
         short = fullname.removeprefix(_ROOT)
         if short == fullname:
             return None

@@ -87,7 +87,7 @@ def _has_kernels(op: Operator) -> bool:
 
 
 def _has_float16_kernels(view: OpView) -> bool:
-    """True if native kernels take float16 inputs as they are; such kernels only move elements."""
+    """True if the native kernels of an operator move elements only, so that they take float16 inputs unchanged."""
     from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
     assert view.definition.native is not None

@@ -252,7 +252,7 @@ class Node:
         return self.maker.op(kind, inputs, slot, more, **attrs)
 
     def unary(self, kind: str, x: Variable, **attrs: Any) -> Variable:
-        """Append an operator whose only input is X and whose output is Out."""
+        """Append an operator with one input, X, and one output, Out."""
         return self.op(kind, {"X": x}, **attrs)
 
     def pair(self, kind: str, x: Variable, y: Variable) -> Variable:

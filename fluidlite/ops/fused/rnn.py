@@ -12,7 +12,7 @@ from ..sequence import Lods, one_level
 
 
 def _recurrent(op_type: str, xp: Any, given: Any, sequences: Any, **more: Any) -> Any:
-    """The results of `gru` or `lstm` for projected inputs; `more`: its other inputs, and attributes, some of others."""
+    """The results of `gru` or `lstm` for projected inputs; attributes in `more` that it does not have are ignored."""
     kernel, known = kernel_of(op_type), find(op_type)
     names = {*known.inputs_by_name, *known.attrs}
     own = {name: value for name, value in more.items() if name in names}

@@ -1,6 +1,4 @@
-"""Powers, logarithms, trigonometric and other functions of one array, element by element, and how such functions and
-their gradients are declared.
-"""
+"""Elementwise functions of one array (powers, logarithms, trigonometric and others), and their declaration."""
 
 from __future__ import annotations
 
