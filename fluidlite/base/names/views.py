@@ -13,7 +13,6 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -157,11 +156,10 @@ class NameFinder(MetaPathFinder):
             return spec
         if top in TOP:
             return None
+        from .. import missing  # which installs the finder
+
         real = canonical(fullname)
-        try:
-            found = find_spec(real)
-        except ModuleNotFoundError:  # its parent package is missing
-            return None
+        found = missing.spec_of(real)
         if found is None:
             return None
         return ModuleSpec(
