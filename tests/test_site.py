@@ -76,3 +76,13 @@ def test_navigation_has_all_pages():
     listed = set(re.findall(r"- (?:\w+: )?([\w/]+\.md)", (ROOT / "mkdocs.yml").read_text()))
     made = {"index.md", "changelog.md", "contributing.md", "api/index.md", "examples/index.md"}
     assert listed == made | {path.name for path in (ROOT / "docs").glob("*.md")}
+
+
+def test_pictures_of_pages_are_there_and_small(pages):
+    named = {
+        (page.parent / target).resolve()
+        for page in pages.glob("*.md")
+        for target in re.findall(r"!\[[^\]]+\]\(([^)\s]+)\)", page.read_text())
+    }
+    assert {"draw.png", "profile.png", "speed.svg"} <= {picture.name for picture in named}
+    assert all(picture.stat().st_size < 150_000 for picture in named)
