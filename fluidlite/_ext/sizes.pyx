@@ -1,6 +1,6 @@
 """Symbolic sizes: `SymInt`, an integer with its formula, and `ShapeEnv`, the symbols and guards of one plan.
 
-`base/sizes/` says what they are for. They are compiled because a plan calculates with them for every operand of every
+`base/sizes.py` says what they are for. They are compiled because a plan calculates with them for every operand of every
 operator.
 """
 import math

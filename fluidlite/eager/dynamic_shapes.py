@@ -1,7 +1,7 @@
 """Dynamic-shape specialisations of eager operators (`core.Variant` with `is_open`).
 
 A call signature that has seen inputs of the same types and ranks but several sizes gets one: shapes are inferred and
-kernels selected with a `SymInt` (`base/sizes/`) for every axis that differed. It then takes other sizes in C as
+kernels selected with a `SymInt` (`base/sizes.py`) for every axis that differed. It then takes other sizes in C as
 long as its guards hold. Gradient operators of a dynamic-shape specialisation are dynamic from the start; their sizes
 follow from those of the forward operator.
 """
@@ -17,8 +17,16 @@ from .. import backend
 from .._ext import eager as core
 from .._ext import engine
 from .._ext.operands import Types
-from ..base.sizes import ShapeEnv, SymFloat, SymInt, Terms, current_shape, free_symbols, substituted
-from ..executor.cpu.registers import Registers
+from ..base.sizes import (
+    Registers,
+    ShapeEnv,
+    SymFloat,
+    SymInt,
+    Terms,
+    current_shape,
+    free_symbols,
+    substituted,
+)
 from ..ops.registry import GRAD, OpDef, OpSpec, OpView
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.dtypes import VarType
-from ..base.sizes import whole
-from ..base.sizes.shapes import aligned, same_shape
-from ..base.sizes.shapes import may_equal as may_equal
-from ..base.sizes.shapes import middle as middle
-from ..base.sizes.shapes import product as product
+from ..base.sizes import aligned, same_shape, whole
+from ..base.sizes import may_equal as may_equal
+from ..base.sizes import middle as middle
+from ..base.sizes import product as product
 from .registry import GRAD, OpView, Shape
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..base.sizes.shapes import reduced_axes, same_shape
+from ..base.sizes import reduced_axes, same_shape
 from .registry import OpView, grad_name
 
 # Rules for `Planning.batchable`: whether many iterations of a loop may be one call along axis 0.

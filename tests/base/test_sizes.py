@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluidlite.base.sizes import ShapeEnv, SymFloat, SymInt, always_equal, current, formula, is_fixed, whole
-from fluidlite.executor.cpu.registers import Registers
+from fluidlite.base.sizes import (
+    Registers,
+    ShapeEnv,
+    SymFloat,
+    SymInt,
+    always_equal,
+    current,
+    formula,
+    is_fixed,
+    whole,
+)
 
 OPERATIONS = {
     "+": operator.add,

@@ -7,8 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluidlite.base.sizes import ShapeEnv, SymFloat, SymInt, always_equal, current
-from fluidlite.executor.cpu.registers import Registers
+from fluidlite.base.sizes import Registers, ShapeEnv, SymFloat, SymInt, always_equal, current
 
 STEPS = (
     "+", "-", "*", "//", "%", "min", "max", "if ==", "if <", "if <=", "if !=", "+c", "*c", "//c", "%c",

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...base import flags
 from ...base.errors import EnforceNotMet
-from ...base.sizes.windows import Geometry
+from ...base.windows import Geometry
 from . import library
 from .device import CudaDevice
 from .library import open_first

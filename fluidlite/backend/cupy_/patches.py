@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...base import flags
-from ...base.sizes.windows import Geometry
+from ...base.windows import Geometry
 from . import blas, launch
 from .device import CudaDevice
 

@@ -17,7 +17,7 @@ from ..._ext import engine
 from ..._ext.operands import Aliases
 from ...base.dtypes import to_numpy
 from ...base.reports import progress
-from ...base.sizes import SymFloat, SymInt, always_equal, current, current_shape
+from ...base.sizes import Registers, SymFloat, SymInt, always_equal, current, current_shape
 from ...framework import Operator
 from ...ops.kernels.chains import Chain
 from ...ops.kernels.kernel_def import KERNELS
@@ -28,7 +28,6 @@ from ..control_flow.scan import SCAN_KERNEL, ScanSpec, moving_memory
 from ..ir import jumps
 from ..ir.instructions import Instruction, lifetimes
 from .code import Code
-from .registers import Registers
 
 
 @dataclass

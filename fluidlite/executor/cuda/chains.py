@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import chains, launch
-from ...base.sizes.shapes import middle, product
+from ...base.sizes import middle, product
 from ...ops.kernels.chains import REAL, Operand, Repeated, Step, Steps
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...backend.cupy_.launchers import losses, normalization, products
 from ...base.dtypes import VarType
-from ...base.sizes.shapes import product, rows_along
+from ...base.sizes import product, rows_along
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Need
 from ..passes.patterns import Match, Node, Pattern, Reader, require

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import launch
 from ...backend.cupy_.launchers import moves, updates
-from ...base.sizes.shapes import product
+from ...base.sizes import product
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction
 from ..passes.patterns import Match, Node, Pattern, Reader, require

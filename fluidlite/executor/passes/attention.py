@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.sizes import SymFloat, SymInt, always_equal, current
-from ...base.sizes.shapes import aligned, product
+from ...base.sizes import SymFloat, SymInt, aligned, always_equal, current, product
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Need
 from .patterns import Match, Node, NoMatch, Pattern, Reader, require

@@ -9,7 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from ...base.dtypes import FLOATS, VarType, to_numpy
-from ...base.sizes.shapes import product
+from ...base.sizes import product
 from ...framework import Block, Operator, Parameter, Program
 
 __all__ = ["summary"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
-from ...base.sizes.windows import uses_moving_statistics
+from ...base.windows import uses_moving_statistics
 from ..graph import Exported, exports
 from .math import scalar
 from .tensors import like, size_of, sizes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ...base.sizes.shapes import same_shape
+from ...base.sizes import same_shape
 from .. import planning_rules
 from ..grad_pairs import register_pair
 from ..infer import broadcast_shape, grads_like_inputs, may_equal, middle, operands, require_same_dtype

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.selected_rows import SelectedRows
-from ...base.sizes.shapes import lacking, same_shape
+from ...base.sizes import lacking, same_shape
 from .. import planning_rules
 from ..grad_pairs import double_grad, register_double_grad, register_pair
 from ..infer import broadcast_shape, middle, operands, reduced, require_same_dtype

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.dtypes import VarType
-from ...base.sizes.shapes import collapse
-from ...base.sizes.shapes import reduced_axes as axes_of
+from ...base.sizes import collapse
+from ...base.sizes import reduced_axes as axes_of
 from .. import planning_rules
 from ..grad_pairs import Rule, gradient_by, linear_double_grad, or_zeros, register_pair
 from ..infer import normalize_axis, same_as

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.sizes.windows import channels_last, extents, uses_moving_statistics
+from ...base.windows import channels_last, extents, uses_moving_statistics
 from ..grad_pairs import double_grad, register_pair
 from ..infer import product
 from ..native import typed, typed_call

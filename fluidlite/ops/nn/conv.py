@@ -10,7 +10,7 @@ from typing import Any
 from ...backend.functions import matmul
 from ...base import flags
 from ...base.sizes import current
-from ...base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
+from ...base.windows import Geometry, channels_last, forward_geometry, transposed_geometry
 from ..grad_pairs import Kernel, double_grad, or_zeros, register_double_grad, register_pair
 from ..infer import product
 from ..native import element

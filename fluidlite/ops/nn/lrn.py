@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.sizes.windows import channels_last
+from ...base.windows import channels_last
 from ..grad_pairs import register_pair
 from ..registry import Effects, OpView, Sequences
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...base.sizes.windows import channels_last
+from ...base.windows import channels_last
 from .. import planning_rules
 from ..grad_pairs import double_grad, register_pair
 from ..infer import grads_like, normalize_axis, product

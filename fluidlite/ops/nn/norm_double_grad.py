@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.sizes.windows import uses_moving_statistics
+from ...base.windows import uses_moving_statistics
 from ..grad_pairs import or_zeros, register_double_grad
 from ..infer import product
 from .batch_norm import channel_axes

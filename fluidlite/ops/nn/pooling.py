@@ -9,7 +9,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ...base.dtypes import VarType
-from ...base.sizes.windows import channels_last, resolve_pads, window_counts, window_spans
+from ...base.windows import channels_last, resolve_pads, window_counts, window_spans
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import typed_call

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._ext import rng
 from ...base.dtypes import VarType
-from ...base.sizes.shapes import rows_along
+from ...base.sizes import rows_along
 from .. import planning_rules
 from ..grad_pairs import register_pair, self_adjoint_double_grad
 from ..infer import normalize_axis, product

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...backend.functions import add_at
 from ...base.dtypes import VarType
-from ...base.sizes.shapes import Shape, product
+from ...base.sizes import Shape, product
 from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import may_equal, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed

@@ -14,7 +14,7 @@ from ...base.seeds import fresh_seed as fresh_seed
 from ...base.seeds import is_reseeded as is_reseeded
 from ...base.seeds import reseed as reseed
 from ...base.seeds import stream_of as stream_of
-from ...base.sizes.shapes import with_size_of
+from ...base.sizes import with_size_of
 from ..grad_pairs import Kernel
 from ..host_fallback import hosted
 from ..infer import given_numbers

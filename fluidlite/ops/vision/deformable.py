@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.sizes.windows import window_count
+from ...base.windows import window_count
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import may_equal

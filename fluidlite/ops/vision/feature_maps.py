@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.functions import matmul
-from ...base.sizes.windows import Geometry, forward_geometry
+from ...base.windows import Geometry, forward_geometry
 from ..grad_pairs import linear_double_grad, register_pair
 from ..host_fallback import hosted
 from ..infer import grads_like_inputs, may_equal, product, same_as

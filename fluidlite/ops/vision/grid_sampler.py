@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ...backend.functions import matmul
-from ...base.sizes.windows import channels_last
+from ...base.windows import channels_last
 from ..grad_pairs import register_pair
 from ..infer import declared_numbers, require_same_dtype
 from ..nn.batch_norm import channel_axes

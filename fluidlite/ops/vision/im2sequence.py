@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import to_host
-from ...base.sizes.windows import Geometry, window_count
+from ...base.windows import Geometry, window_count
 from ..grad_pairs import register_pair
 from ..native import typed
 from ..nn.conv import gather_patches, scatter_patches

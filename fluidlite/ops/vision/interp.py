@@ -15,7 +15,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...backend.functions import matmul
 from ...base.dtypes import VarType
-from ...base.sizes.windows import channels_last
+from ...base.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import given_numbers, known_numbers, product
 from ..native import typed_call

@@ -8,7 +8,7 @@ import pytest
 from fluidlite.backend.cupy_ import dnn, patches
 from fluidlite.backend.cupy_.device import device
 from fluidlite.base.errors import EnforceNotMet
-from fluidlite.base.sizes.windows import forward_geometry
+from fluidlite.base.windows import forward_geometry
 from fluidlite.ops.registry import find
 from tests.simulated_cuda import cublas, cudnn
 from tests.simulated_cuda.machine import is_simulated

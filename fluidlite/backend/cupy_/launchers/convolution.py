@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from ....base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
+from ....base.windows import Geometry, channels_last, forward_geometry, transposed_geometry
 from .. import dnn, launch, patches
 from ..device import CudaDevice
 from ..launch import dense, real

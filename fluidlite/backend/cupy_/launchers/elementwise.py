@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from ....base.sizes.shapes import collapse, middle, reduced_axes
+from ....base.sizes import collapse, middle, reduced_axes
 from .. import launch
 
 if TYPE_CHECKING:

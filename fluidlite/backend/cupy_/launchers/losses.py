@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....base.sizes.shapes import rows_along
+from ....base.sizes import rows_along
 from .. import faults, launch
 from .elementwise import team
 from .updates import tickets

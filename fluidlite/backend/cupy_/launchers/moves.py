@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....base.dtypes import to_numpy
-from ....base.sizes.shapes import product
+from ....base.sizes import product
 from .. import faults, launch
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....base.sizes.shapes import product
-from ....base.sizes.windows import extents, uses_moving_statistics
+from ....base.sizes import product
+from ....base.windows import extents, uses_moving_statistics
 from .. import launch
 from ..device import CudaDevice
 from ..launch import dense, real

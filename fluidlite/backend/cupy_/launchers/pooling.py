@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....base.sizes.windows import channels_last, resolve_pads, window_spans
+from ....base.windows import channels_last, resolve_pads, window_spans
 from .. import launch
 from ..device import CudaDevice
 from ..launch import dense, real

@@ -16,7 +16,7 @@ import numpy as np
 from ...._ext import rng
 from ....base import seeds
 from ....base.dtypes import to_numpy
-from ....base.sizes.shapes import with_size_of
+from ....base.sizes import with_size_of
 from ...constants import constant
 from .. import launch, library
 from .elementwise import scale

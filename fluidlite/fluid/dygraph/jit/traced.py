@@ -12,10 +12,9 @@ from ....base import unique_name
 from ....base.arrays import owned
 from ....base.dtypes import FLOATS, VarType
 from ....base.errors import NotSupportedError
-from ....base.sizes import ShapeEnv, SymFloat, SymInt
+from ....base.sizes import Registers, ShapeEnv, SymFloat, SymInt
 from ....eager import Tensor, count_traces, empty, is_recording, placing, record_call, recording
 from ....executor import LoDTensor, Scope
-from ....executor.cpu.registers import Registers
 from ....executor.plan_cache import run_once
 from ....framework import Program, Variable, default_main_program, mode, program_guard
 from ....framework.tracing import Tracer

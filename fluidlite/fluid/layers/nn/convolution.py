@@ -8,7 +8,7 @@ from typing import Any
 
 from ....base.dtypes import VarType
 from ....base.errors import ArgumentAssertion, ArgumentError, ArgumentNotMet, ArgumentTypeError
-from ....base.sizes.windows import resolve_pads
+from ....base.windows import resolve_pads
 from ....framework import Variable
 from ...initializer import NormalInitializer
 from ...layer_helper import LayerHelper, check_variable, run_op
