@@ -16,9 +16,8 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from ..base import flags
+from ..base import flags, long_work
 from ..base.errors import DownloadError, FormatError
-from ..base.reports import progress
 from ..base.storage.files import atomic_writer
 
 DATA_VARIABLE = "FLUIDLITE_DATA"
@@ -285,7 +284,7 @@ def _copy(url: str, name: str, file: Any) -> str:
         expected = answer.headers.get("Content-Length")
         size = int(expected) if expected else None
         done = 0
-        with progress.bar(size, name, unit="B", unit_scale=True) as bar:
+        with long_work.bar(size, name, unit="B", unit_scale=True) as bar:
             while block := answer.read(_BLOCK):
                 file.write(block)
                 digest.update(block)

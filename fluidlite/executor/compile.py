@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from ..base import collector, flags
+from ..base import flags, long_work
 from ..base.sizes import formula
 from ..framework import Operator, Program
 from .control_flow.scan import ScanSpec
@@ -43,7 +43,7 @@ from .ir.type_env import TypeEnv
 from .scope import Scope
 
 
-@collector.paused()
+@long_work.collector_paused()
 def compile_plan(request: Request) -> StepPlan:
     """A plan for a request.
 

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ..base import long_work
 from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet
-from ..base.reports import progress
 from ..framework import Operator
 from ..ops.registry import OpView
 from . import failures
@@ -196,7 +196,7 @@ class _Inference:
         valid = resolved = (
             0  # steps up to the last operator with data-dependent sizes; number of such operators
         )
-        for op in progress.over(self._graph.ops, "shapes of the program"):
+        for op in long_work.over(self._graph.ops, "shapes of the program"):
             if op.definition in jumps.BEGINS:
                 enclosing.append(op)
                 begun.append(len(meta.size_labels))

@@ -14,10 +14,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from ..base import long_work
 from ..base.dtypes import VarType
 from ..base.errors import NotSupportedError
 from ..base.place import CPUPlace
-from ..base.reports import progress
 from ..base.storage.files import write_file
 from ..executor import Executor, Scope, global_scope, scope_guard
 from ..fluid.io import load_inference_model
@@ -82,7 +82,7 @@ def _model(program: Program, inputs: list[str], wanted: list[str], scope: Scope)
         graph.fed.add(name + LENGTHS)
         graph.set(name, name, name + LENGTHS if var.lod_level else None)
     _parameters(graph, program, set(inputs), scope)
-    graph.write(progress.over(block.ops, "nodes of ONNX"))
+    graph.write(long_work.over(block.ops, "nodes of ONNX"))
     outputs = []
     for name in wanted:
         value, lengths = graph.value(name), graph.lengths.get(name)

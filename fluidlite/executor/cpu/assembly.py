@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..._ext import engine
+from ..._ext import engine, kernels
 from ..._ext.operands import Aliases
+from ...base import long_work
 from ...base.dtypes import to_numpy
-from ...base.reports import progress
 from ...base.sizes import Registers, SymFloat, SymInt, always_equal, current, current_shape
 from ...framework import Operator
-from ...ops.kernels.chains import Chain
+from ...ops.kernels.fusion import Chain
 from ...ops.kernels.kernel_def import KERNELS
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, OpDef
@@ -196,7 +196,7 @@ class Assembly:
 
     def _add_instructions(self) -> None:
         begun: list[int] = []  # jumps whose targets come later
-        for at, instruction in enumerate(progress.over(self.code.instructions, "instructions of the plan")):
+        for at, instruction in enumerate(long_work.over(self.code.instructions, "instructions of the plan")):
             op, action = instruction.ops[0], instruction.action
             if isinstance(action, Call):
                 self._add_call(at, op, action)
@@ -252,8 +252,6 @@ class Assembly:
 
     def _verified(self, op: Operator, call: Call) -> int:
         """Check the operands of a call and return the kernel's address; raises OperatorError if they are wrong."""
-        from ..._ext import kernels
-
         meta, given = self.code.meta, []
         sizes = []
         for name in call.operands:

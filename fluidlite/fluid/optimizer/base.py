@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...base import collector
+from ...base import long_work
 from ...base.dtypes import VarType, attribute, to_numpy
 from ...base.errors import ArgumentError, ArgumentTypeError, TypeAssertion
 from ...base.reports.texts import ShowsArguments
@@ -175,7 +175,7 @@ class Optimizer(ShowsArguments):
     def _append_updates(self, pairs: Sequence[ParamGrad]) -> list[Operator]:
         """`apply_gradients` in the current program, in the order of the pairs."""
         clip = self._grad_clip
-        with default_main_program()._gradients_guard(), collector.paused():
+        with default_main_program()._gradients_guard(), long_work.collector_paused():
             if clip is None:
                 pairs = append_gradient_clip_ops(pairs)
             elif self._eager is None or not clip._is_eager:

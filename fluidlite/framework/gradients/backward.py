@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ...base import collector
+from ...base import long_work
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentNotMet, ArgumentTypeError
 from ...ops.registry import OpSpec, grad_name
@@ -59,7 +59,7 @@ def append_backward(
     if checkpoints:
         seed_dropouts(block.ops)
     loss.op._set_attr("op_role", OpRole.Forward | OpRole.Loss)
-    with program._backward_role_guard(), collector.paused():
+    with program._backward_role_guard(), long_work.collector_paused():
         tape = Tape(block, left_out, home=_home(block))
         start = _first_gradient(tape, loss)
         fill = {
