@@ -77,3 +77,7 @@ class Slot(Generic[T]):
             return run(function, *args)
 
         return carried
+
+
+before_step: list[Callable[[], object]] = []
+"""Functions that steps begin with: a process that has joined others counts its steps."""

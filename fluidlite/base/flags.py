@@ -72,6 +72,11 @@ def set_engine(name: str) -> None:
     _engine, interprets = name, name == "interpret"
 
 
+def trainers() -> int:
+    """The number of processes that train together (PADDLE_TRAINERS_NUM)."""
+    return int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
+
+
 def passes_left_out() -> frozenset[str]:
     """The compiler passes to skip on the host (FLUIDLITE_WITHOUT_PASSES, comma-separated), to measure or debug."""
     return frozenset(filter(None, os.environ.get("FLUIDLITE_WITHOUT_PASSES", "").split(",")))

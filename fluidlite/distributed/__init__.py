@@ -6,7 +6,7 @@ Under this name Fluid has its first parameter servers, whose modules are not her
 from ..base import missing
 from .communicator import Alone, Communicator, DistributedError, RankLost
 from .environment import Trainer, trainer
-from .processes import begin_step, is_parallel, world
+from .processes import world
 
 __all__ = [
     "Alone",
@@ -14,8 +14,6 @@ __all__ = [
     "DistributedError",
     "RankLost",
     "Trainer",
-    "begin_step",
-    "is_parallel",
     "trainer",
     "world",
 ]

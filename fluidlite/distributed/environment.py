@@ -6,6 +6,8 @@ import os
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 
+from ..base import flags
+
 FIRST_PORT = 6170
 """The port of the first process in default addresses. Processes find each other through MPI; Fluid's scripts count and
 compare the addresses."""
@@ -34,7 +36,7 @@ def trainer() -> Trainer:
     listed = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "")
     return Trainer(
         int(os.environ.get("PADDLE_TRAINER_ID", "0")),
-        int(os.environ.get("PADDLE_TRAINERS_NUM", "1")),
+        flags.trainers(),
         listed.split(",") if listed else [],
         os.environ.get("PADDLE_CURRENT_ENDPOINT", ""),
     )

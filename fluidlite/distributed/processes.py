@@ -6,6 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from ..base import context
 from ..base.errors import NotSupportedError
 from . import environment
 from .communicator import Alone, Communicator, DistributedError
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
 _ALONE = Alone()
 _found: ByMPI | None = None
 _lock = threading.Lock()
-
-
-def begin_step() -> None:
-    """Begin a step of this process; see `Communicator.begin_step`."""
-    if _found is not None:
-        _found.begin_step()
-
-
-def is_parallel() -> bool:
-    """True if PADDLE_TRAINERS_NUM is more than 1."""
-    return environment.trainer().count > 1
 
 
 def world() -> Communicator:
@@ -42,6 +32,7 @@ def world() -> Communicator:
     with _lock:
         if _found is None:
             _found = _connected(here)
+            context.before_step.append(_found.begin_step)
     if _found.owner != os.getpid():
         raise DistributedError(
             "a process forked from one of the run cannot communicate with the others: only its parent can"

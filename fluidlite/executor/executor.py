@@ -11,14 +11,13 @@ from weakref import WeakKeyDictionary
 
 from ..backend import device_at
 from ..backend.cupy_ import faults
-from ..base import callsite, flags
+from ..base import callsite, context, flags
 from ..base.dtypes import VarType
 from ..base.errors import EOFException, OperatorError, TypeAssertion
 from ..base.place import Place
 from ..base.reports import profiling
 from ..base.reports.texts import Text
 from ..base.selected_rows import SelectedRows
-from ..distributed import begin_step, is_parallel
 from ..framework import Operator, Program, Variable, default_main_program, mode
 from ..framework.gradients.exchange import in_messages
 from ..framework.verify import suggest
@@ -309,7 +308,8 @@ def run_program(
     check_finite: bool = True,
 ) -> list[Any]:
     """One step of a program on one device (None: the host); `check_finite`: whether FLAGS_check_nan_inf applies."""
-    begin_step()
+    for begin in context.before_step:
+        begin()
     if program._has_readers():
         feed = reading.add_to(feed, program, device)
     cache = _cache(program, scope, (tuple(feed), names, check_finite and flags.checks_finite()), device)
@@ -364,7 +364,7 @@ def _cache(
             del caches[stale]
         kept = [v.name for v in program.global_block().vars.values() if v.persistable and v.type in _VALUES]
         cache = caches[whole] = PlanCache(
-            _in_messages(program, caches) if is_parallel() else program,
+            _in_messages(program, caches) if flags.trainers() > 1 else program,
             names,
             device,
             check_finite,

@@ -7,14 +7,14 @@ import time
 
 import numpy as np
 
-from fluidlite.distributed import begin_step, world
+from fluidlite.distributed import world
 
 run = world()
 print(f"rank {run.rank} of {run.size}: {os.environ['PADDLE_CURRENT_ENDPOINT']} {sys.argv[1]}")
 for _ in range(3):
-    begin_step()
+    run.begin_step()
     run.all_reduce(np.ones(2))
-begin_step()
+run.begin_step()
 if sys.argv[1] == "interrupted":
     print("waiting")
     signal.pause()

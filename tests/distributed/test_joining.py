@@ -18,9 +18,9 @@ from .ranks import environment as of_a_run
 
 TOGETHER = """
 import numpy as np
-from fluidlite.distributed import begin_step, world
+from fluidlite.distributed import world
 run = world()
-begin_step()
+run.begin_step()
 total, ranks = run.all_reduce(np.arange(3.0) + run.rank), run.all_gather(np.array([run.rank]))
 print(run.rank, run.size, total.tolist(), ranks.tolist())
 """

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...backend import to_host
+from ...base import context
 from ...base.selected_rows import SelectedRows
-from ...distributed import DistributedError, begin_step, world
+from ...distributed import DistributedError, world
 from ...eager import placing
 from .layers import Layer
 
@@ -118,7 +119,8 @@ class DataParallel(Layer):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if not self._broadcasted:
             self._broadcast_state()
-        begin_step()
+        for begin in context.before_step:
+            begin()
         outputs = self._layers(*inputs, **kwargs)
         if self._by_hooks and self._strategy.nranks > 1:
             self._hook()
