@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ...base.sizes import rows_along
 from .. import planning_rules
 from ..grad_pairs import register_pair
 from ..infer import grads_like, grads_like_inputs, may_equal, normalize_axis, product
 from ..native import Selector, element, typed
-from ..nn.probability import rows_of, shifted
+from ..nn.probability import shifted
 from ..registry import Call, Dispatch, OpSpec, OpView, Planning, Sequences, grad_name, register, standard_grad
 from ..value_checks import require_in_range
 
@@ -266,7 +267,7 @@ def _softmax_native(suffix: str, given: tuple[str, ...], operands: tuple[str, ..
     """The call for soft labels or class numbers; `given`: the inputs but Label, the first one with the rows."""
 
     def select(op: OpView) -> Call | None:
-        soft, rows = op.attr("soft_label"), rows_of(op, given[0], op.attr("axis"))
+        soft, rows = op.attr("soft_label"), rows_along(op.shape(given[0]), op.attr("axis"))
         kernel = f"softmax_with_cross_entropy{'_soft' if soft else ''}{suffix}"
         name = typed(op, kernel, (*given, "Label") if soft else given)
         if name is None or rows is None or not (soft or _int64(op)):

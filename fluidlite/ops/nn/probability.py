@@ -49,21 +49,13 @@ def _infer(op: OpView) -> None:
     op.set("Out", op.shape("X"), op.dtype("X"))
 
 
-def rows_of(op: OpView, slot: str, axis: int) -> list[int] | None:
-    """[rows, n] when `axis` is the last axis of `slot` that is longer than 1, which row kernels need; else
-    None.
-    """
-    found = rows_along(op.shape(slot), axis)
-    return None if found is None else list(found)
-
-
 def _native(op: OpView) -> Call | None:
-    rows = rows_of(op, "X", op.attr("axis"))
+    rows = rows_along(op.shape("X"), op.attr("axis"))
     return None if rows is None else typed_call(op, "softmax", ("X",), ("Out",), rows)
 
 
 def _native_grad(op: OpView) -> Call | None:
-    rows = rows_of(op, "Out", op.attr("axis"))
+    rows = rows_along(op.shape("Out"), op.attr("axis"))
     return None if rows is None else typed_call(op, "softmax_grad", ("Out", DOUT), (DX,), rows)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.selected_rows import SelectedRows
 from ..infer import same_as
-from ..registry import Call, Dispatch, Effects, OpView, RowRule, Sequences, kernel_of, register
+from ..registry import Dispatch, Effects, OpView, RowRule, Sequences, kernel_of, register
 from ..tensor import selected_rows as rows
 from ..tensor.random_ import fresh_seed
 from .updates import MOMENTS, cast_like, fit_param, native_rows_update, native_update, update
@@ -76,17 +76,7 @@ def _adam_rows(
     return (*new, power1, power2)
 
 
-def _native(op: OpView) -> Call | None:
-    if op.has("Beta1Tensor") or op.has("Beta2Tensor"):
-        return None
-    return native_update("adam", MOMENTS, ("beta1", "beta2", "epsilon"))(op)
-
-
-def _native_rows(op: OpView) -> list[Call] | None:
-    if op.has("Beta1Tensor") or op.has("Beta2Tensor"):
-        return None
-    return native_rows_update("adam_rows", MOMENTS, ("beta1", "beta2", "epsilon"), ("lazy_mode",))(op)
-
+_ADAM_FLOATS = ("beta1", "beta2", "epsilon")
 
 update(
     "adam",
@@ -103,10 +93,15 @@ update(
         "Adam (Kingma and Ba 2015); the powers of the betas are carried on for the next step. With `lazy_mode` "
         "rows that a sparse gradient does not name stay as they are, moments and all."
     ),
-    _native,
+    native_update("adam", MOMENTS, _ADAM_FLOATS),
     inputs=("Param", "Grad", "LearningRate", *MOMENTS, "Beta1Tensor?", "Beta2Tensor?"),
     dispatch=Dispatch(
-        rows=RowRule(_adam_rows, slots=("Grad",), native=_native_rows, cuda="updates.adam"),
+        rows=RowRule(
+            _adam_rows,
+            slots=("Grad",),
+            native=native_rows_update("adam_rows", MOMENTS, _ADAM_FLOATS, ("lazy_mode",)),
+            cuda="updates.adam",
+        ),
         cuda="updates.make:adam",
     ),
 )

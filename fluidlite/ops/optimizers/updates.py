@@ -58,12 +58,13 @@ _SOURCES = {"SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAc
 def native_update(
     kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequence[str] = ()
 ) -> NativeRule:
-    """The native update of a parameter; None unless all tensors share a float type and stay in place."""
-    slots = ("Param", *state)
+    """The native update of a parameter; None unless all tensors share a float type and stay in place, and the operator
+    has no other inputs.
+    """
 
     def select(op: OpView) -> Call | None:
-        name = native.typed(op, kernel, (*slots, "Grad", "LearningRate"))
-        if name is None or any(op.name(slot) != op.name(slot + "Out") for slot in slots):
+        name = _kernel(op, kernel, state)
+        if name is None:
             return None
         operands = [op.name(slot) for slot in ("LearningRate", "Param", "Grad", *state)]
         counts = [*(int(op.attr(i)) for i in ints), native.numel(op, "Param")]
@@ -76,11 +77,10 @@ def native_rows_update(
     kernel: str, state: Sequence[str], floats: Sequence[str], ints: Sequence[str] = ()
 ) -> Callable[[OpView], list[Call] | None]:
     """The native update of the rows of a parameter that its gradient names."""
-    slots = ("Param", *state)
 
     def select(op: OpView) -> list[Call] | None:
-        name = native.typed(op, kernel, (*slots, "Grad", "LearningRate"))
-        if name is None or any(op.name(slot) != op.name(slot + "Out") for slot in slots):
+        name = _kernel(op, kernel, state)
+        if name is None:
             return None
         operands = [op.name("LearningRate"), op.name("Param"), *rows.parts(op.name("Grad"))]
         operands += [op.name(slot) for slot in state]
@@ -88,6 +88,16 @@ def native_rows_update(
         return [Call(name, operands, counts, [float(op.attr(f)) for f in floats])]
 
     return select
+
+
+def _kernel(op: OpView, kernel: str, state: Sequence[str]) -> str | None:
+    """The kernel for the type of the tensors; None if they differ, do not stay in place, or others are given, too."""
+    kept = ("Param", *state)
+    if {slot for slot, names in op.inputs.items() if names} != {*kept, "Grad", "LearningRate"}:
+        return None
+    if any([op.name(slot) != op.name(slot + "Out") for slot in kept]):
+        return None
+    return native.typed(op, kernel, (*kept, "Grad", "LearningRate"))
 
 
 def update_kind(call: Call) -> tuple[Any, ...] | None:
@@ -323,19 +333,13 @@ def _rmsprop(
 _RMSPROP_STATE = ("Moment", "MeanSquare", "MeanGrad")
 
 
-def _rmsprop_native(op: OpView) -> Call | None:
-    if not op.has("MeanGrad"):
-        return None
-    return native_update("rmsprop", _RMSPROP_STATE, ("decay", "momentum", "epsilon"), ("centered",))(op)
-
-
 update(
     "rmsprop",
     _rmsprop,
     _RMSPROP_STATE,
     {"epsilon": 1e-10, "decay": 0.9, "momentum": 0.0, "centered": False},
     "A step divided by the root of a fading mean of squared gradients, less the squared mean if `centered`.",
-    _rmsprop_native,
+    native_update("rmsprop", _RMSPROP_STATE, ("decay", "momentum", "epsilon"), ("centered",)),
     inputs=("Param", "MeanSquare", "MeanGrad?", "LearningRate", "Grad", "Moment"),
     dispatch=Dispatch(cuda="updates.make:rmsprop"),
 )
