@@ -1,11 +1,11 @@
-"""Writes what is loaded only when somebody asks for it: names of packages, and declarations of operators and kernels.
+"""Writes what is loaded only when somebody asks for it: names of packages, and declarations of operators.
 
 python scripts/lazy_names.py          # write the two tables
 python scripts/lazy_names.py --check  # exit 1 if one is out of date
 
 A package that ends in `missing.lazy(__name__)` says under `if TYPE_CHECKING:` what it has, as imports, which type
 checkers follow; `fluidlite/base/names/lazy_names.py` gets where each of these names is. `fluidlite/ops/places.py` gets
-which module declares which operators and kernels.
+which module declares which operators.
 """
 
 from __future__ import annotations
@@ -53,24 +53,9 @@ def places() -> str:
     found: dict[str, list[str]] = {}
     for op_type, module in sorted(recorder.modules.items()):
         found.setdefault(module.removeprefix(ops.__name__ + "."), []).append(op_type)
-    lines = [f'"""The modules that declare operators and kernels. {HEAD}"""', "", *MARKS]
-    lines += ["PLACES = {", *table(found), "}", '"""Operator types by module."""', ""]
-    lines += ["KERNEL_PLACES = {", *table(kernels()), "}", '"""Names of kernels by module of `kernels/`."""']
+    lines = [f'"""The modules that declare operators. {HEAD}"""', "", *MARKS]
+    lines += ["PLACES = {", *table(found), "}", '"""Operator types by module."""']
     return "\n".join([*lines, ""])
-
-
-def kernels() -> dict[str, list[str]]:
-    """Names of kernels by the module that declares them."""
-    declarations = importlib.import_module("fluidlite.ops.kernels.kernel_def")
-    recorder = Recorder()
-    for family in declarations.FAMILIES:
-        sys.modules.pop(f"{declarations.__package__}.{family}", None)
-    declarations._DECLARED = recorder  # type: ignore[attr-defined]
-    declarations.declared()
-    found: dict[str, set[str]] = {}
-    for (name, _), module in recorder.modules.items():
-        found.setdefault(module.rpartition(".")[2], set()).add(name)
-    return {module: sorted(names) for module, names in found.items()}
 
 
 def table(found: dict[str, list[str]]) -> list[str]:

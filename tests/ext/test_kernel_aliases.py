@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fluidlite._ext import kernels
-from fluidlite.ops.kernels.kernel_def import declared
+from fluidlite.ops.kernels.kernel_def import DECLARED
 
 N = 8
 """All sizes; flags and numbers of choices are 1."""
@@ -20,7 +20,7 @@ BY_HAND = {"scatter_nd"}
 
 PAIRS = [
     (f"{kernel.name}.{kind}" if kind else kernel.name, kernel, out, source)
-    for kernel in declared().values()
+    for kernel in DECLARED.values()
     if kernel.name not in BY_HAND and "_dims" not in kernel.name
     for kind in (kernel.types.split() or [""])
     if "." not in kind and kernels.available(f"{kernel.name}.{kind}" if kind else kernel.name)

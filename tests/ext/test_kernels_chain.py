@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite._ext import kernels, threads
-from fluidlite.ops.kernels.chains import (
+from fluidlite.ops.kernels.fusion import (
     MOST_OPERANDS,
     MOST_STEPS,
     MOST_TEMPORARIES,
@@ -13,7 +13,7 @@ from fluidlite.ops.kernels.chains import (
     chain,
     steps_of,
 )
-from fluidlite.ops.kernels.kernel_def import declared
+from fluidlite.ops.kernels.kernel_def import DECLARED
 from fluidlite.ops.registry import Call
 
 from .native import blank, draw, each_real, each_target
@@ -122,7 +122,7 @@ def test_what_is_no_step():
 
 
 def test_all_kernels_of_steps_are_there():
-    for kernel in declared().values():
+    for kernel in DECLARED.values():
         if kernel.elementwise is not None:
             assert {"f32", "f64"} <= set(kernel.types.split()), kernel.name
             assert kernels.available(f"{kernel.name}.f32") and kernels.available(f"{kernel.name}.f64")

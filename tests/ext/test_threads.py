@@ -11,7 +11,7 @@ import pytest
 
 from fluidlite import core
 from fluidlite._ext import kernels, threads
-from fluidlite.ops.kernels.chains import chain, steps_of
+from fluidlite.ops.kernels.fusion import chain, steps_of
 from fluidlite.ops.registry import Call
 
 from .native import draw

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fluidlite._ext import dnn, kernels
-from fluidlite.ops.kernels.kernel_def import declared
+from fluidlite.ops.kernels.kernel_def import DECLARED
 
 REPEATED = re.compile(r"\([^()]*\)")
 
@@ -24,7 +24,7 @@ def tables() -> dict[tuple[str, bool], dict[str, str]]:
 
 TABLES = tables()
 WITHOUT_LIBRARY = {
-    key for key in declared() if key[0].startswith(("conv2d", "conv3d")) and "plain" not in key[0]
+    key for key in DECLARED if key[0].startswith(("conv2d", "conv3d")) and "plain" not in key[0]
 }
 
 
@@ -44,13 +44,13 @@ def declared_counts(text: str) -> tuple[int, int, bool]:
 
 
 def test_every_kernel_is_declared_once():
-    assert set(TABLES) - set(declared()) == set()
-    assert set(declared()) - set(TABLES) <= WITHOUT_LIBRARY
+    assert set(TABLES) - set(DECLARED) == set()
+    assert set(DECLARED) - set(TABLES) <= WITHOUT_LIBRARY
 
 
 @pytest.mark.parametrize("key", sorted(TABLES), ids=lambda key: key[0] + (".*" if key[1] else ""))
 def test_declarations_are_as_in_the_tables(key):
-    kernel = declared()[key]
+    kernel = DECLARED[key]
     assert set(TABLES[key]) - {""} == set(kernel.types.split())
     if kernel.name == "chain":
         return  # the numbers of its steps follow from its integers
@@ -64,7 +64,7 @@ def test_declarations_are_as_in_the_tables(key):
         assert declared_counts(names) == (min(least), max(most), any(repeats)), (names, takes)
 
 
-@pytest.mark.parametrize("kernel", declared().values(), ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("kernel", DECLARED.values(), ids=lambda kernel: kernel.name)
 def test_names_are_of_operands_integers_and_reals(kernel):
     operands = set(kernel.places)
     assert set(kernel.made) <= operands
@@ -76,7 +76,7 @@ def test_names_are_of_operands_integers_and_reals(kernel):
         assert names <= set(kernel.int_places) and {end.accumulates} - {""} <= set(kernel.float_places)
         assert {end.bias} - {""} <= operands
         for other in {end.normalized, end.logarithm} - {""}:
-            assert (other, True) in declared()
+            assert (other, True) in DECLARED
 
 
 NAME = re.compile(r"(\**)([A-Z]\w*)\??(\**)( \([^()]*\)\??)?")
@@ -106,7 +106,7 @@ def test_the_document_names_the_same_operands():
     rows = described()
     assert len(rows) > 130
     for name, operands, results, aliases in rows:
-        found = [declared()[key] for key in ((name, True), (name, False)) if key in declared()]
+        found = [DECLARED[key] for key in ((name, True), (name, False)) if key in DECLARED]
         kernel = next((each for each in found if [*each.places] == operands), None)
         assert kernel is not None, f"{name}: {operands}, declared are {[[*each.places] for each in found]}"
         assert results == set(kernel.made), name

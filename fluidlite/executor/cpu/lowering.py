@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._ext import kernels
 from ...base.sizes import always_equal
 from ...framework import Operator
 from ...ops.kernels.kernel_def import KERNELS
@@ -49,9 +50,6 @@ class Lowering:
     """Chooses a native kernel or the reference kernel for each operator; results that are views become aliases."""
 
     def __init__(self, code: Code, steps: Sequence[tuple[Operator, OpView]]) -> None:
-        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
-
-        self._available = kernels.available
         self._code, self._meta, self._steps = code, code.meta, steps
         self._written = Counter([name for op, _ in steps for name in op.writes()])
 
@@ -87,7 +85,7 @@ class Lowering:
                 failures.raise_in_operator(op, error)
         listed = [calls] if isinstance(calls, Call) else calls
         if listed is not None and all(
-            [self._available(call.kernel) or call.kernel in (RESOLVE_SIZES, SCAN_KERNEL) for call in listed]
+            [kernels.available(call.kernel) or call.kernel in (RESOLVE_SIZES, SCAN_KERNEL) for call in listed]
         ):
             passed_on: list[str] = []
             for call in listed:

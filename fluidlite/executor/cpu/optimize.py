@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base import flags
 from ...framework import OpRole
-from ...ops.kernels.epilogues import may_be_epilogue, with_epilogue
+from ...ops.kernels.fusion import may_be_epilogue, with_epilogue
 from ...ops.kernels.kernel_def import KERNELS
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import chains, launch
 from ...base.sizes import middle, product
-from ...ops.kernels.chains import REAL, Operand, Repeated, Step, Steps
+from ...ops.kernels.fusion import REAL, Operand, Repeated, Step, Steps
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction
 from ..passes.chains import ElementwiseRun, Part

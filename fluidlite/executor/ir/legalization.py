@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._ext import kernels
 from ...base.callsite import describe
 from ...base.dtypes import FLOATS, VarType
 from ...base.errors import EnforceNotMet
@@ -88,8 +89,6 @@ def _has_kernels(op: Operator) -> bool:
 
 def _has_float16_kernels(view: OpView) -> bool:
     """True if the native kernels of an operator move elements only, so that they take float16 inputs unchanged."""
-    from ..._ext import kernels  # brings SciPy, which importing the package alone should not
-
     assert view.definition.native is not None
     calls = view.definition.native(view)
     listed = [calls] if isinstance(calls, Call) else calls

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..._ext import kernels
 from ...base.sizes import always_equal
-from ...ops.kernels import chains
+from ...ops.kernels import fusion
 from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Need, Uses
@@ -21,7 +22,7 @@ class Part:
     """
 
     instruction: Instruction
-    steps: list[chains.Step]
+    steps: list[fusion.Step]
     read: dict[str, str]
     made: dict[str, str]
 
@@ -42,11 +43,11 @@ class ElementwiseRun:
         self.elements: int = 0
         self._type = ""
         self._parts: list[Part] = []
-        self._repeated: list[chains.Repeated] = []
+        self._repeated: list[fusion.Repeated] = []
         self._read: set[str] = set()
         self._made: set[str] = set()
 
-    def steps_of(self, each: Instruction) -> chains.Steps | None:
+    def steps_of(self, each: Instruction) -> fusion.Steps | None:
         """The steps of an instruction; None if it is not elementwise."""
         raise NotImplementedError
 
@@ -74,7 +75,7 @@ class ElementwiseRun:
             return False
         rooted = [self._rooted(step) for step in found.steps]
         operands = [one for step in rooted for one in step.operands]
-        repeated = [one.name for one in operands if isinstance(one, chains.Repeated)]
+        repeated = [one.name for one in operands if isinstance(one, fusion.Repeated)]
         if repeated and not (self._made | made.keys()).isdisjoint(repeated):
             return False  # a chain computes no broadcast operands
         self.elements, self._type = found.elements, kind
@@ -83,11 +84,11 @@ class ElementwiseRun:
         self._made |= made.keys()
         return True
 
-    def _rooted(self, step: chains.Step) -> chains.Step:
+    def _rooted(self, step: fusion.Step) -> fusion.Step:
         operands, made = map(self._operand, step.operands), map(self._uses.root, step.made)
         return replace(step, operands=tuple(operands), made=tuple(made))
 
-    def _operand(self, one: chains.Operand) -> chains.Operand:
+    def _operand(self, one: fusion.Operand) -> fusion.Operand:
         if one is None:
             return None
         if isinstance(one, str):
@@ -97,7 +98,7 @@ class ElementwiseRun:
             same = always_equal(other.count, one.count) and always_equal(other.stretch, one.stretch)
             if other.name == name and same:
                 return other
-        self._repeated.append(chains.Repeated(name, one.count, one.stretch))
+        self._repeated.append(fusion.Repeated(name, one.count, one.stretch))
         return self._repeated[-1]
 
     def finished(self) -> list[Instruction]:
@@ -125,22 +126,20 @@ class ElementwiseRun:
 class _Run(ElementwiseRun):
     """Calls of kernels of the CPU."""
 
-    most_steps = chains.MOST_STEPS
+    most_steps = fusion.MOST_STEPS
 
-    def steps_of(self, each: Instruction) -> chains.Steps | None:
-        if not isinstance(each.action, Call) or isinstance(each.action, chains.Chain):
+    def steps_of(self, each: Instruction) -> fusion.Steps | None:
+        if not isinstance(each.action, Call) or isinstance(each.action, fusion.Chain):
             return None
         kernel = KERNELS[each.action.kernel]
-        return None if kernel is None or kernel.elementwise is None else chains.steps_of(each.action)
+        return None if kernel is None or kernel.elementwise is None else fusion.steps_of(each.action)
 
-    def call(self, parts: list[Part], results: list[str]) -> chains.Chain | None:
-        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
-
+    def call(self, parts: list[Part], results: list[str]) -> fusion.Chain | None:
         # Many results to write cost more than the cache saves.
         if not 0 < 2 * len(results) <= sum([len(part.made) for part in parts]):
             return None
         steps = [step for part in parts for step in part.steps]
-        return chains.chain(self.elements, steps, results, kernels.number)
+        return fusion.chain(self.elements, steps, results, kernels.number)
 
 
 join_chains = fuse_runs(_Run)

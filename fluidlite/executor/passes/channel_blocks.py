@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 
+from ..._ext import kernels
 from ...base.dtypes import VarType
 from ...base.sizes import always_equal
 from ...ops.kernels.kernel_def import KERNELS
@@ -47,8 +48,6 @@ class ChannelBlocks:
     """
 
     def __init__(self, meta: TypeEnv, temporary: Callable[[str], bool]) -> None:
-        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
-
         self._meta, self._temporary = meta, temporary
         there = kernels.available("conv2d_blocks.f32")
         self.block = _BLOCKS.get(kernels.used(), 0) if there else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
+from ..._ext import kernels
 from ...base.sizes import SymFloat, SymInt, always_equal
 from ...framework import OpRole
 from ...ops.kernels.kernel_def import KERNELS, copies_of, without
@@ -89,8 +90,6 @@ def _is_update(each: Instruction) -> bool:
 
 def _is_pure(each: Instruction, uses: Uses) -> bool:
     """True for a native call whose results are written once and depend on its operands and numbers alone."""
-    from ..._ext import kernels  # brings SciPy, which importing the package alone should not
-
     if not isinstance(each.action, Call) or each.view is None or not each.writes:
         return False
     op = each.ops[0]

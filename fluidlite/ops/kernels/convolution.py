@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .epilogues import Epilogue
+from .fusion import Epilogue
 from .kernel_def import declare
 from .layouts import EachLayout, SameLayout, norm_in_blocks, pool_in_blocks
 

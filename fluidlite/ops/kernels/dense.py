@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .epilogues import Epilogue
+from .fusion import Epilogue
 from .kernel_def import NUMERIC, declare
 
 declare(

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...base.sizes import SymFloat, SymInt
 from ..op_view import Call
-from .chains import Operand, Repeated, Step, Steps
-from .epilogues import Epilogue
+from .fusion import Epilogue, Operand, Repeated, Step, Steps
 from .kernel_def import INTEGER, NUMERIC, KernelDef, declare
 from .layouts import SameLayout, bias_grad_in_blocks, bias_in_blocks
 

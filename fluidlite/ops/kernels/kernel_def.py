@@ -1,4 +1,4 @@
-"""The declaration of a native kernel, `KernelDef`, and how to find that of a call.
+"""The declaration of a native kernel, `KernelDef`, and that of the kernel of a call, `KERNELS`.
 
 A kernel is declared once, in the file of its family beside this one: what its calls hold, by name, and what passes may
 do with them. No pass knows kernels by parts of their names.
@@ -6,18 +6,15 @@ do with them. No pass knows kernels by parts of their names.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..op_view import Call
-from ..places import KERNEL_PLACES
 
 if TYPE_CHECKING:
-    from .chains import Steps
-    from .epilogues import Epilogue
+    from .fusion import Epilogue, Steps
     from .layouts import ImageRule
 
 REAL = "f32 f64"
@@ -25,9 +22,6 @@ NUMERIC = "f32 f64 i32 i64"
 INTEGER = "i32 i64"
 BYTES = ""
 """Element types, as names of kernels end with them; none: the kernel moves bytes, or has one type of each operand."""
-
-FAMILIES = ("convolution", "dense", "elementwise", "moves", "recurrent", "sequences", "tags")
-"""The modules that declare kernels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +52,13 @@ class KernelDef:
     """Pairs `result=operand` that may be the same memory; no others may overlap."""
 
     elementwise: Callable[[KernelDef, Call], Steps | None] | None = None
-    """The steps of a call in a chain of elementwise kernels (`chains.py`); None: the kernel is not elementwise."""
+    """The steps of a call in a chain of elementwise kernels (`fusion.py`); None: the kernel is not elementwise."""
 
     activation: int = 0
     """The number under which other kernels end with this function of each element; 0: none does."""
 
     epilogue: Epilogue | None = None
-    """The epilogues that a call can take (`epilogues.py`)."""
+    """The epilogues that a call can take (`fusion.py`)."""
 
     images: ImageRule | None = None
     """The operands that are images, and the call for images in blocks of channels (`layouts.py`)."""
@@ -113,7 +107,8 @@ def _places(text: str) -> dict[str, int]:
     return {name: at if at <= last_repeated else at - len(words) for at, name in enumerate(names)}
 
 
-_DECLARED: dict[tuple[str, bool], KernelDef] = {}
+DECLARED: dict[tuple[str, bool], KernelDef] = {}
+"""All declarations, by name and whether there are element types."""
 
 
 def declare(
@@ -123,38 +118,20 @@ def declare(
     for name in names.split():
         kernel = KernelDef(name, operands, results, ints, floats, **facts)
         key = name, bool(kernel.types)
-        if key in _DECLARED:
+        if key in DECLARED:
             raise ValueError(f"kernel {name!r} is declared twice")
-        _DECLARED[key] = kernel
+        DECLARED[key] = kernel
 
 
 class _Kernels(dict[str, KernelDef | None]):
-    """See `KERNELS`; finds a declaration when it is first asked for."""
-
     def __missing__(self, kernel: str) -> KernelDef | None:
         name, dot, _ = kernel.partition(".")
-        family = _families().get(name)
-        if family is not None:
-            importlib.import_module(f"{__package__}.{family}")
-        found = self[kernel] = _DECLARED.get((name, bool(dot)))
+        found = self[kernel] = DECLARED.get((name, bool(dot)))
         return found
 
 
 KERNELS = _Kernels()
 """The declaration of the kernel of a call, by `Call.kernel`; None of marks for the engine, which are no kernels."""
-
-
-@cache
-def _families() -> dict[str, str]:
-    """The module of this package that declares a kernel, by its name."""
-    return {name: family for family, names in KERNEL_PLACES.items() for name in names.split()}
-
-
-def declared() -> dict[tuple[str, bool], KernelDef]:
-    """All declarations, by name and whether there are element types."""
-    for family in FAMILIES:
-        importlib.import_module(f"{__package__}.{family}")
-    return _DECLARED
 
 
 def copies_of(call: Call) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from ..op_view import Call
-from .chains import Repeated, steps_of
+from .fusion import Repeated, steps_of
 from .kernel_def import KERNELS, KernelDef
 
 
