@@ -1,5 +1,6 @@
 """The pages of the site: `scripts/site/build.py` without mkdocs and the examples."""
 
+import json
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ def pages(tmp_path_factory):
         [sys.executable, BUILD, "--pages", folder], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr  # samples of docstrings, too
+    assert not done.stdout and not done.stderr
     return folder
 
 
@@ -30,6 +32,73 @@ def test_each_name_has_its_page(pages):
     assert "    feed_var_name: str = 'feed',\n" in run
     assert "[`fc`](../fluid.layers/fc.md)" in (pages / "api/fluid.layers.nn/index.md").read_text()
     assert (pages / "api/paddle.nn/Linear.md").exists() and (pages / "api/fluidlite.onnx/export.md").exists()
+
+
+@pytest.mark.parametrize(
+    "page, members",
+    [
+        ("fluid.io/DataLoader", "from_generator from_dataset state_dict summary stats"),
+        ("fluid.io/PyReader", "decorate_sample_list_generator decorate_batch_generator start reset"),
+        ("fluid.dygraph/Layer", "parameters sublayers add_parameter state_dict eval forward"),
+        ("fluid.dygraph/Sequential", "forward"),
+        ("fluid.framework/Variable", "astype backward gradient set_value shape dtype to_string"),
+        ("paddle/Tensor", "numpy backward detach clone item astype shape"),
+        ("fluid.optimizer/Optimizer", "minimize backward apply_gradients current_step_lr state_dict"),
+        ("fluid/Program", "clone global_block parse_from_string random_seed list_vars"),
+        ("fluid/Executor", "run close train_from_dataset infer_from_dataset"),
+        ("fluid/LoDTensor", "set lod recursive_sequence_lengths shape"),
+        ("paddle.optimizer.lr/StepDecay", "step get_lr"),
+    ],
+)
+def test_members_of_bases_without_a_page_stand_on_the_page_of_a_class(pages, page, members):
+    """Of bases with a page there is a link, which is followed here."""
+    text = (pages / f"api/{page}.md").read_text()
+    for base in re.findall(
+        r"`\]\(\.\./([\w./]+)\.md\)", text.partition("Has everything of ")[2].partition("\n")[0]
+    ):
+        text += (pages / f"api/{base}.md").read_text()
+    missing = [name for name in members.split() if f"\n## {name}\n" not in text]
+    assert not missing
+
+
+def test_names_of_the_core_stand_on_one_page(pages):
+    text = (pages / "api/fluid.core.ops/index.md").read_text()
+    assert text.startswith("---\nsearch:\n  exclude: true\n---\n# fluid.core.ops\n") and "\n## relu\n" in text
+    assert not (pages / "api/fluid.core.ops/relu.md").exists()
+    assert (
+        "  exclude: true\n" in (pages / "api/fluid.layers.nn/index.md").read_text()
+    )  # names of fluid.layers
+    assert "  boost: 8\n" in (pages / "api/fluid.layers/fc.md").read_text()
+
+
+def test_modules_are_listed_with_what_they_are(pages):
+    text = (pages / "api/index.md").read_text()
+    assert "| [`fluid.clip`](fluid.clip/index.md) | 13 | Clipping of gradients" in text
+    assert "names of `fluidlite" not in text
+
+
+def test_names_for_the_list_beside_pages_and_for_search_lead_to_pages(pages):
+    text = (pages / "assets/api_names.js").read_text()
+    found = json.loads(text.removeprefix("const apiNames = ").rstrip(";\n"))
+    targets = {
+        f"{module}/{name}" if isinstance(name, str) else name[1]
+        for module, names in found["names"].items()
+        for name in names
+    }
+    assert len(targets) > 1500 and not [name for name in targets if not (pages / f"api/{name}.md").exists()]
+    assert "run" in found["members"]["fluid/Executor"]
+
+
+def test_links_to_documents_have_their_titles(pages):
+    text = (pages / "index.md").read_text()
+    assert "[GPUs](gpu.md)" in text and "[Dependencies](dependencies.md)" in text
+    nested = [
+        line
+        for page in pages.glob("*.md")
+        for line in page.read_text().split("\n")
+        if re.search(r"^ {4,7}\S.*\]\(\w+\.md\)", line)
+    ]
+    assert nested
 
 
 def test_pages_show_samples(pages):
@@ -60,8 +129,8 @@ def test_links_lead_somewhere(pages):
 def test_code_and_names_in_pages_are_marked(pages):
     text = (pages / "index.md").read_text()
     assert "```python\nimport numpy as np\nimport fluidlite as fluid\n" in text
-    assert "```sh\nmake demo " in text and "[docs/gpu.md](gpu.md)" in text
-    assert "[CHANGELOG.md](changelog.md)" in text and "`translate.py`" in text
+    assert "```sh\nmake demo " in text and "![operators" in text
+    assert "[Changes](changelog.md)" in text and "`translate.py`" in text
 
 
 def test_items_of_lists_keep_their_code_and_their_lists(pages):

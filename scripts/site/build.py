@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib.util
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,36 +37,47 @@ PAGES = SITE / "pages"
 
 _FENCE = re.compile(r"^(```.*?^```|<.*?)$", re.DOTALL | re.MULTILINE)
 _NAMED = re.compile(r"(?<!\[)`([\w./]+)`(?!\])")
+_BY_FILE = re.compile(r"\[(?:docs/)?(\w+\.md)\]\((\w+\.md)\)")
 
 
 def write(pages: dict[str, str], folder: Path) -> None:
     """Write pages by their paths below a folder. Other pages and names of the API in text are links."""
-    api = reference.links({path: "" for path in pages if path.startswith("api/")})
-    api = {name.removeprefix("api."): path for name, path in api.items()}
+    reference_pages = {path[4:]: text for path, text in pages.items() if path.startswith("api/")}
+    api = {name: f"api/{path}" for name, path in reference.links(reference_pages).items()}
+    titles = {path: found[1] for path, text in pages.items() if (found := re.search(r"(?m)^# (.+)$", text))}
     for path, text in pages.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_linked(text, path, pages, api), encoding="utf8")
+        file.write_text(_linked(text, path, titles, api), encoding="utf8")
     shutil.copytree(Path(__file__).with_name("assets"), folder / "assets", dirs_exist_ok=True)
     shutil.copytree(ROOT / "docs" / "img", folder / "img", dirs_exist_ok=True)
+    found = {"names": reference.names_of_modules(), "members": reference.members(reference_pages)}
+    script = f"const apiNames = {json.dumps(found, separators=(',', ':'))};\n"
+    (folder / "assets" / "api_names.js").write_text(script, encoding="utf8")
 
 
-def _linked(text: str, path: str, pages: dict[str, str], api: dict[str, str]) -> str:
+def _linked(text: str, path: str, titles: dict[str, str], api: dict[str, str]) -> str:
+    """The text with links at names of the API, of documents (by their titles) and of examples."""
     up = "../" * path.count("/")
 
     def link(found: re.Match[str]) -> str:
         name = found[1]
         page = re.sub(r"^examples/(\w+)\.py$", r"examples/\1.md", name.removeprefix("docs/"))
-        target = page if page in pages else api.get(name)
-        return f"[`{name}`]({up}{target})" if target and target != path else found[0]
+        target = page if page in titles else api.get(name)
+        if not target or target == path:
+            return found[0]
+        return f"[{titles[page] if '/' not in page and page in titles else f'`{name}`'}]({up}{target})"
 
     pieces = _FENCE.split(text)
     for place in range(0, len(pieces), 2):
-        # Lines that are indented after an empty one are code.
-        pieces[place] = "\n".join(
-            line if line.startswith(("    ", "#")) and not path.startswith("api/") else _NAMED.sub(link, line)
-            for line in pieces[place].split("\n")
-        )
+        lines, code = pieces[place].split("\n"), False
+        for number, line in enumerate(lines):
+            # Indented by eight after an empty line is code of an item of a list.
+            code = line.startswith(" " * 8) and (code or number == 0 or not lines[number - 1])
+            if not line.startswith("#") and (not code or path.startswith("api/")):
+                line = _BY_FILE.sub(lambda found: f"[{titles.get(found[2], found[1])}]({found[2]})", line)
+                lines[number] = _NAMED.sub(link, line)
+        pieces[place] = "\n".join(lines)
     return "".join(pieces)
 
 
@@ -72,7 +86,8 @@ def documents() -> dict[str, str]:
     made = {path.name: path.read_text(encoding="utf8") for path in sorted((ROOT / "docs").glob("*.md"))}
     for name, page in (("README", "index"), ("CONTRIBUTING", "contributing"), ("CHANGELOG", "changelog")):
         made[f"{page}.md"] = from_root((ROOT / f"{name}.md").read_text(encoding="utf8"))
-    return {path: coloured(listed(text)) for path, text in made.items()}
+    made = {path: coloured(listed(text)) for path, text in made.items()}
+    return made | {"index.md": "---\nhide:\n  - navigation\n---\n" + made["index.md"]}
 
 
 _ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -145,12 +160,32 @@ def _language(code: str) -> str:
 
 def _wrong_samples(files: list[Path]) -> list[str]:
     """Samples of docstrings and of these files that fail or print something else, and names without one; printed."""
-    wrong = reference.run_samples() + reference.without_sample()
-    for file in files:
-        wrong.extend(samples.failures(file))
+    with _quiet():
+        wrong = reference.run_samples() + reference.without_sample()
+        for file in files:
+            wrong.extend(samples.failures(file))
     if wrong:
         print(*wrong, f"{len(wrong)} samples are missing or wrong", sep="\n", file=sys.stderr)
     return wrong
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What samples and their processes write to the error stream is shown only if an exception leaves."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as kept, contextlib.ExitStack() as stack:
+        real = os.dup(2)
+        stack.callback(os.close, real)
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(real, kept.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(real, 2)
 
 
 def _pages() -> dict[str, str]:

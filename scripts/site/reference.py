@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import importlib
 import inspect
 import re
@@ -27,6 +28,19 @@ paddle.regularizer paddle.static paddle.static.nn paddle.tensor paddle.utils pad
 paddle.vision.datasets paddle.vision.transforms""".split()
 OWN = ["fluidlite.onnx", "fluidlite.visual", "fluidlite.weights"]
 
+# Whatever has its home here stands on the page of the module, which search leaves out.
+ON_ONE_PAGE = frozenset({"fluid.core", "fluid.core.ops"})
+
+# Search shows names of these modules before those of others.
+BOOST = {
+    **dict.fromkeys(("fluid", "fluid.layers"), 8),
+    **dict.fromkeys(
+        ("fluid.io", "fluid.dygraph", "fluid.optimizer", "fluid.initializer", "fluid.regularizer", "fluid.clip",
+         "fluid.metrics", "fluid.nets", "fluid.backward", "fluid.profiler"), 6,
+    ),
+    **dict.fromkeys(("paddle", "paddle.io", "paddle.nn", "paddle.nn.functional", "paddle.optimizer"), 3),
+}  # fmt: skip
+
 
 @dataclass
 class Thing:
@@ -44,8 +58,10 @@ class Thing:
 
     @property
     def page(self) -> str:
+        """Where it is described, below `api/`; constants and names of `ON_ONE_PAGE` with their module."""
         module, name = self.home
-        return f"{module}/{name}.md"
+        alone = module not in ON_ONE_PAGE and _kind(self.value) != "value"
+        return f"{module}/{name if alone else 'index'}.md"
 
 
 def modules() -> dict[str, dict[str, Any]]:
@@ -104,9 +120,43 @@ def pages() -> dict[str, str]:
     found = things(tables)
     made = {thing.page: _page(thing, found) for thing in found.values()}
     for module, names in tables.items():
-        made[f"{module}/index.md"] = _module(module, {name: found[module, name] for name in names})
+        made[f"{module}/index.md"] = _module(module, {name: found[module, name] for name in names}, found)
     made["index.md"] = _contents(tables)
-    return made
+    repeating = {
+        module
+        for module, names in tables.items()
+        if 2 * sum(found[module, name].home[0] == module for name in names) < len(names)
+    }
+    return {path: _for_search(path, repeating - BOOST.keys()) + text for path, text in made.items()}
+
+
+def _for_search(path: str, repeating: set[str]) -> str:
+    """Metadata of a page: how search ranks it, and that it leaves out modules which mostly repeat names of others."""
+    module, _, name = path.rpartition("/")
+    if module in ON_ONE_PAGE or (name == "index.md" and module in repeating):
+        return "---\nsearch:\n  exclude: true\n---\n"
+    return f"---\nsearch:\n  boost: {BOOST[module]}\n---\n" if module in BOOST else ""
+
+
+def names_of_modules() -> dict[str, list[str | list[str]]]:
+    """The names of each module; those described on a page that is not theirs alone in the module, with that page."""
+    tables = modules()
+    found = things(tables)
+    listed: dict[str, list[str | list[str]]] = {}
+    for module, names in tables.items():
+        pages_of = {name: found[module, name].page.removesuffix(".md") for name in names}
+        listed[module] = [
+            name if page == f"{module}/{name}" else [name, page] for name, page in pages_of.items()
+        ]
+    return listed
+
+
+def members(made: dict[str, str]) -> dict[str, list[str]]:
+    """The members that pages of classes describe, by page."""
+    found = {
+        path: re.findall(r"(?m)^## (\w+)$", text) for path, text in made.items() if "index.md" not in path
+    }
+    return {path.removesuffix(".md"): names for path, names in found.items() if names}
 
 
 def links(made: dict[str, str]) -> dict[str, str]:
@@ -128,18 +178,31 @@ Fluid is not here; search finds names from their beginnings.
 def _contents(tables: dict[str, dict[str, Any]]) -> str:
     parts = [HEAD]
     for title, start in (("fluidlite", "fluidlite"), ("Fluid", "fluid"), ("Paddle", "paddle")):
-        parts.append(f"\n## {title}\n")
+        parts.append(f"\n## {title}\n\n| Module | Names | What it is |\n|---|--:|---|")
         for module, names in tables.items():
             if module.split(".")[0] == start:
-                parts.append(f"* [`{module}`]({module}/index.md): {len(names)} name{'s' * (len(names) != 1)}")
+                text = _module_doc(module)
+                said = summary(text) if text else ", ".join(f"`{name}`" for name in [*names][:3])
+                said += ", ..." if not text and len(names) > 3 else ""
+                parts.append(f"| [`{module}`]({module}/index.md) | {len(names)} | {said} |")
     return "\n".join(parts) + "\n"
 
 
-def _module(module: str, names: dict[str, Thing]) -> str:
-    rows = [f"# {module}\n\n[API](../index.md)\n"]
+def _module_doc(module: str) -> str:
+    """The docstring of a module without its name, which heads many; "" if it says no more than where names are."""
     real = importlib.import_module(module) if module in OWN else missing.module_here(module)
-    if real is not None and (text := inspect.getdoc(real)):
+    text = (inspect.getdoc(real) or "") if real is not None else ""
+    after = re.sub(rf"^`{re.escape(module)}`: ", "", text)
+    return "" if after.startswith("names of ") else after if after == text else after[:1].upper() + after[1:]
+
+
+def _module(module: str, names: dict[str, Thing], found: dict[tuple[str, str], Thing]) -> str:
+    rows = [f"# {module}\n\n[API](../index.md)\n"]
+    if text := _module_doc(module):
         rows.append(markdown(text))
+    here = {name: thing for name, thing in names.items() if thing.page == f"{module}/index.md"}
+    if module in ON_ONE_PAGE:
+        names = {name: thing for name, thing in names.items() if name not in here}
     for title, kind in (("Classes", "class"), ("Functions", "function"), ("Values", "value")):
         chosen = {name: thing for name, thing in names.items() if _kind(thing.value) == kind}
         if chosen:
@@ -148,7 +211,9 @@ def _module(module: str, names: dict[str, Thing]) -> str:
             said = (
                 summary(inspect.getdoc(thing.value) or "") if kind != "value" else f"`{_shown(thing.value)}`"
             )
-            rows.append(f"| [`{name}`](../{thing.page}) | {said} |")
+            rows.append(f"| {f'`{name}`' if name in here else f'[`{name}`](../{thing.page})'} | {said} |")
+    if module in ON_ONE_PAGE:
+        rows.extend(f"\n## {name}\n\n{_described(thing, found, 3)}" for name, thing in here.items())
     return "\n".join(rows) + "\n"
 
 
@@ -158,8 +223,14 @@ def _kind(value: Any) -> str:
 
 def _page(thing: Thing, found: dict[tuple[str, str], Thing]) -> str:
     module, name = thing.home
+    return f"# {module}.{name}\n\n[API](../index.md) / [{module}](index.md)\n\n{_described(thing, found, 2)}"
+
+
+def _described(thing: Thing, found: dict[tuple[str, str], Thing], level: int) -> str:
+    """Signature, docstring and sample of a thing; members of a class below headings of that level."""
+    module, name = thing.home
     value = thing.value
-    parts = [f"# {module}.{name}\n\n[API](../index.md) / [{module}](index.md)\n"]
+    parts = []
     others = sorted((f"`{m}.{n}`" for m, n in thing.places if (m, n) != thing.home), key=len)
     if _kind(value) == "value":
         parts.append(f"```python\n{name} = {_shown(value)}\n```\n")
@@ -170,7 +241,7 @@ def _page(thing: Thing, found: dict[tuple[str, str], Thing]) -> str:
     if thing.sample:
         parts.append(_sample(thing, thing.sample))
     if inspect.isclass(value):
-        parts.extend(_class(value, found))
+        parts.extend(_class(value, found, "#" * level))
     if others:
         more = f" and in {len(others) - 6} more modules" if len(others) > 6 else ""
         parts.append(f"Also {', '.join(others[:6])}{more}.\n")
@@ -213,21 +284,31 @@ def _own_doc(value: Any) -> str:
     return "" if text.startswith(f"{getattr(value, '__name__', '')}(") or text == object.__doc__ else text
 
 
-def _class(value: type, found: dict[tuple[str, str], Thing]) -> Iterator[str]:
-    """Methods and properties of a class itself; of the classes below it links."""
+def _class(value: type, found: dict[tuple[str, str], Thing], mark: str) -> Iterator[str]:
+    """Methods and properties of a class and of its bases without a page of their own; links to the other bases."""
     pages_of = {id(thing.value): thing for thing in found.values()}
     bases = [pages_of[id(base)] for base in value.__mro__[1:] if id(base) in pages_of]
     if bases:
         shown = ", ".join(f"[`{'.'.join(base.home)}`](../{base.page})" for base in bases)
         yield f"Has everything of {shown}.\n"
-    for name, member in sorted(vars(value).items()):
-        if name.startswith("_") and name != "__call__":
-            continue
+    for name, member in sorted(_members(value, bases).items()):
         inner = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
-        if isinstance(inner, property):
-            yield f"## {name}\n\n{markdown(inspect.getdoc(inner) or '')}"
+        if isinstance(inner, (property, functools.cached_property)):
+            yield f"{mark} {name}\n\n{markdown(inspect.getdoc(inner) or '')}"
         elif callable(inner) and not inspect.isclass(inner):
-            yield f"## {name}\n\n```python\n{_signature(inner, name)}\n```\n\n{markdown(_own_doc(inner))}"
+            yield f"{mark} {name}\n\n```python\n{_signature(inner, name)}\n```\n\n{markdown(_own_doc(inner))}"
+
+
+def _members(value: type, described: list[Thing]) -> dict[str, Any]:
+    """Public members of a class and of its bases in this package, but for what pages of its bases describe."""
+    elsewhere = {id(owner) for base in described for owner in base.value.__mro__}
+    found: dict[str, Any] = {}
+    for owner in value.__mro__:
+        if owner is value or (owner.__module__.startswith("fluidlite") and id(owner) not in elsewhere):
+            for name, member in vars(owner).items():
+                if not name.startswith("_") or name == "__call__":
+                    found.setdefault(name, member)
+    return found
 
 
 def _signature(value: Any, name: str) -> str:
