@@ -17,6 +17,10 @@ def f32(*values):
     return np.array(values, "float32")
 
 
+IMAGE = np.arange(1, 10, dtype="float32").reshape(1, 1, 3, 3)
+FILTER = f32([1, 2], [3, 4]).reshape(1, 1, 2, 2)
+SPREAD = f32([1, 4, 7, 6], [7, 23, 33, 24], [19, 53, 63, 42], [21, 52, 59, 36])
+
 FOUND = {
     "the larger slope above zero": ("leaky_relu", {"X": f32(2, -2)}, {"alpha": 2.0}, {"Out": f32(4, -2)}),
     "no slope below, infinity": ("leaky_relu", {"X": f32(2, -INF)}, {"alpha": 0.0}, {"Out": f32(2, -INF)}),
@@ -64,6 +68,17 @@ FOUND = {
     "a text with a fraction": ("fill_constant", {}, {"shape": [1], "dtype": 2, "str_value": "2.5"},
         {"Out": np.array([2], "int32")}),
     "integers to integers": ("exp", {"X": np.array([1, 2, -3])}, {}, {"Out": np.array([2, 7, 0])}),
+    "all elements of a window in one place": ("conv2d", {"Input": IMAGE, "Filter": FILTER},
+        {"dilations": [0, 0]}, {"Output": 10 * IMAGE}),
+    "windows in the other direction": ("conv2d", {"Input": IMAGE, "Filter": FILTER},
+        {"dilations": [-1, -1]}, {"Output": SPREAD[None, None]}),
+    "results with a margin": ("depthwise_conv2d_transpose",
+        {"Input": IMAGE.repeat(2, 1), "Filter": FILTER.repeat(2, 0)}, {"paddings": [-1, -1], "groups": 2},
+        {"Output": np.pad(SPREAD, 1)[None, None].repeat(2, 1)}),
+    "rows that fall together": ("conv2d_transpose", {"Input": IMAGE, "Filter": FILTER}, {"dilations": [0, 1]},
+        {"Output": f32([4, 14, 24, 18], [16, 44, 54, 36], [28, 74, 84, 54])[None, None]}),
+    "as many matrices": ("matmul", {"X": f32([[1, 2]], [[3, 4]]), "Y": f32([[[1], [2]], [[3], [4]]])}, {},
+        {"Out": f32([[5]], [[25]])}),
     "one element each": ("unstack", {"X": f32(1)}, {"num": 1}, {"Y": [np.array(1, "float32")]}),
 }  # fmt: skip
 
@@ -72,6 +87,24 @@ FOUND = {
 def test_outputs(name):
     op, inputs, attrs, outputs = FOUND[name]
     harness.check(op, inputs, attrs, outputs, programs=name != "sums are not got by subtracting")
+
+
+@pytest.mark.parametrize(
+    "name, slope",
+    [
+        ("all elements of a window in one place", 200 * IMAGE),
+        ("windows in the other direction", f32([244, 438, 428], [644, 1000, 876], [792, 1142, 936])),
+        ("results with a margin", f32([244, 438, 428], [644, 1000, 876], [792, 1142, 936])),
+        ("rows that fall together", f32([200, 400, 408], [656, 1000, 864], [1112, 1600, 1320])),
+        ("as many matrices", f32([[10, 20]], [[150, 200]])),
+    ],
+)
+def test_slopes_of_squares(name, slope):
+    op, inputs, attrs, outputs = FOUND[name]
+    ((result, value),) = outputs.items()
+    found = harness.gradients(op, inputs, attrs, {result: [2 * value]})
+    got = next(iter(found.values()))[0]
+    np.testing.assert_allclose(got, np.broadcast_to(slope, got.shape), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -17,21 +17,24 @@ from ..native import element
 from ..registry import FIRST, Call, OpView, Sequences, Shape, grad_name
 
 
+def _margins(g: Geometry) -> list[tuple[int, int]]:
+    """For each axis how many elements the patches reach beyond an image, before and after it."""
+    margins = []
+    for axis, (before, _) in enumerate(g.pads):
+        reach = g.dilations[axis] * (g.kernel[axis] - 1)
+        last = (g.out[axis] - 1) * g.strides[axis] - before + max(reach, 0)
+        margins.append((max(before - min(reach, 0), 0), max(last + 1 - g.image[axis], 0)))
+    return margins
+
+
 def _places(g: Geometry) -> list[tuple[slice, ...]]:
-    """For each element of the kernel, the slices of a padded image that it is multiplied with."""
+    """For each element of the kernel, the slices of an image with margins that it is multiplied with."""
     steps = []
-    for k, stride, dilation, out in zip(g.kernel, g.strides, g.dilations, g.out, strict=True):
-        steps.append([slice(i * dilation, i * dilation + (out - 1) * stride + 1, stride) for i in range(k)])
+    for axis, (low, _) in enumerate(_margins(g)):
+        stride = g.strides[axis]
+        starts = [low - g.pads[axis][0] + k * g.dilations[axis] for k in range(g.kernel[axis])]
+        steps.append([slice(start, start + (g.out[axis] - 1) * stride + 1, stride) for start in starts])
     return list(itertools.product(*steps))
-
-
-def _padded_size(g: Geometry) -> list[int]:
-    """Image sizes with padding, at least as large as the patches reach."""
-    sizes = []
-    for axis, n in enumerate(g.image):
-        reach = (g.out[axis] - 1) * g.strides[axis] + g.dilations[axis] * (g.kernel[axis] - 1) + 1
-        sizes.append(max(n + sum(g.pads[axis]), reach))
-    return sizes
 
 
 def gather_patches(xp: Any, x: Any, g: Geometry, groups: int) -> Any:
@@ -41,10 +44,9 @@ def gather_patches(xp: Any, x: Any, g: Geometry, groups: int) -> Any:
     n, c = x.shape[:2]
     if min(g.out, default=1) <= 0 or n == 0:
         return xp.zeros((n, groups, c // groups * product(g.kernel), product(g.out)), x.dtype)
-    room = _padded_size(g)
-    widths = [(b, total - b - s) for (b, _), total, s in zip(g.pads, room, g.image, strict=True)]
-    if any(low or high for low, high in widths):
-        x = xp.pad(x, [(0, 0), (0, 0), *widths])
+    margins = _margins(g)
+    if any(low or high for low, high in margins):
+        x = xp.pad(x, [(0, 0), (0, 0), *margins])
     patches = xp.stack([x[(slice(None),) * 2 + place] for place in _places(g)], axis=2)
     return patches.reshape(n, groups, c // groups * product(g.kernel), product(g.out))
 
@@ -56,12 +58,16 @@ def scatter_patches(xp: Any, patches: Any, g: Geometry) -> Any:
     n, groups, rows, _ = patches.shape
     k = product(g.kernel)
     c = groups * (rows // k)
-    padded = xp.zeros((n, c, *_padded_size(g)), patches.dtype)
+    margins = _margins(g)
+    padded = xp.zeros(
+        (n, c, *(low + size + high for size, (low, high) in zip(g.image, margins, strict=True))),
+        patches.dtype,
+    )
     if n and min(g.out, default=1) > 0:
         patches = patches.reshape(n, c, k, *g.out)
         for index, place in enumerate(_places(g)):
             padded[(slice(None),) * 2 + place] += patches[:, :, index]
-    inner = tuple(slice(before, before + size) for (before, _), size in zip(g.pads, g.image, strict=True))
+    inner = tuple(slice(low, low + size) for (low, _), size in zip(margins, g.image, strict=True))
     return padded[(slice(None),) * 2 + inner]
 
 
@@ -167,9 +173,9 @@ def _layout(op: OpView, batch: int, channels: int, sizes: Shape) -> Shape:
 
 
 def _geometry(op: OpView, sizes: Shape, kernel: Shape) -> Geometry:
-    strides, dilations = op.attr("strides"), op.attr("dilations")
-    if min(strides) <= 0 or min(dilations) <= 0:
-        raise op.fail(f"strides and dilations must be positive, got {list(strides)} and {list(dilations)}")
+    strides = op.attr("strides")
+    if min(strides) <= 0:
+        raise op.fail(f"strides must be positive, got {list(strides)}")
     try:
         return _windows(sizes, kernel, {name: op.attr(name) for name in op.definition.attrs})
     except ValueError as error:
@@ -220,6 +226,8 @@ def _sizes(op: OpView, transposed: bool) -> list[int] | None:
     channels, sizes = _spatial(op, op.shape("Input"))
     g = _geometry(op, sizes, weights[2:])
     pads = [side for pair in g.pads for side in pair]
+    if min(pads) < 0 or min(g.dilations) < 1:
+        return None
     if transposed:
         channels, sizes = weights[1] * groups, g.image
     batch = op.shape("Input")[0]

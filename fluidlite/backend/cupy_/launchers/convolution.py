@@ -102,12 +102,17 @@ def _geometry(x: Any, filters: Any, attrs: Mapping[str, Any]) -> Geometry:
     return forward_geometry(*sizes, *given)
 
 
+def _unusual(attrs: Mapping[str, Any]) -> bool:
+    """Whether windows have a dilation below 1 or a negative padding, which cuDNN and `cuda/im2col.cu` do not take."""
+    return min(attrs["dilations"]) < 1 or min(attrs["paddings"]) < 0
+
+
 def forward(what: str) -> Callable[..., Any]:
     """The launcher of convolutions ("correlate") or of their transposes ("spread")."""
 
     def launcher(device: CudaDevice, Input: Any, Filter: Any, Bias: Any, **attrs: Any) -> Any:
         groups = attrs["groups"]
-        if not real(Input, Filter, Bias) or Filter.shape[0] % groups:
+        if not real(Input, Filter, Bias) or Filter.shape[0] % groups or _unusual(attrs):
             return NotImplemented
         last = channels_last(attrs["data_format"])
         x, filters = _first(device, Input, last), dense(device, Filter)
@@ -130,7 +135,7 @@ def gradient(what: str) -> Callable[..., Any]:
         wanted: Collection[str] | None = None,
         **attrs: Any,
     ) -> Any:
-        if not real(Input, Filter, Bias, Output_grad) or Filter.shape[0] % attrs["groups"]:
+        if not real(Input, Filter, Bias, Output_grad) or Filter.shape[0] % attrs["groups"] or _unusual(attrs):
             return NotImplemented
         wanted = _EVERYTHING if wanted is None else wanted
         last, groups = channels_last(attrs["data_format"]), attrs["groups"]
@@ -163,7 +168,7 @@ def double_grad(what: str) -> Callable[..., Any]:
         wanted: Collection[str] | None = None,
         **attrs: Any,
     ) -> Any:
-        if not real(Input, Filter, DOutput, DDInput, DDFilter, DDBias):
+        if not real(Input, Filter, DOutput, DDInput, DDFilter, DDBias) or _unusual(attrs):
             return NotImplemented
         if DDInput is None and (DDFilter is None or DDBias is not None):
             return NotImplemented

@@ -52,7 +52,11 @@ class Convolution:
         layer: str | None = None,
     ) -> None:
         self.kind, self.layer, self.use_cudnn = kind, layer or kind, use_cudnn
-        self.dims, self.transposed, self.groups = int(kind[4]), kind.endswith("_transpose"), groups or 1
+        self.dims, self.transposed, self.groups = (
+            int(kind[4]),
+            kind.endswith("_transpose"),
+            1 if groups is None else groups,
+        )
         self.may_be_depthwise = use_cudnn is False and self.dims == 2 and bool(groups)
         formats = FORMATS[self.dims]
         if data_format is not None:

@@ -209,3 +209,9 @@ def test_any_value_switches_global_pooling(programs):
     x = data("x", [2, 3, 6, 6])
     pooled = [layers.pool2d(x, 2, global_pooling=switch) for switch in (1, 0, None)]
     assert [out.shape[2:] for out in pooled] == [(1, 1), (5, 5), (5, 5)]
+
+
+@pytest.mark.parametrize("layer", [layers.conv2d, layers.conv2d_transpose])
+def test_no_groups(layer, image):
+    with pytest.raises(ZeroDivisionError):  # as in Fluid
+        layer(image, 4, filter_size=3, groups=0)
