@@ -215,18 +215,20 @@ def _infer_matmul(op: OpView) -> None:
         )
     batch = x[:-2] or y[:-2]
     if x[:-2] and y[:-2]:
-        if not may_equal(x[:-2], y[:-2]):
-            raise op.fail(f"the batch dimensions of X {given_x} and Y {given_y} must be equal")
-        batch = tuple(max(m, n) for m, n in zip(x[:-2], y[:-2], strict=True))
+        if may_equal(x[:-2], y[:-2]):
+            batch = tuple(max(m, n) for m, n in zip(x[:-2], y[:-2], strict=True))
+        elif not may_equal((product(x[:-2]),), (product(y[:-2]),)):
+            raise op.fail(f"X {given_x} and Y {given_y} must be batches of as many matrices")
     rows = () if len(given_x) == 1 and x[-2] == 1 else (x[-2],)
     columns = () if len(given_y) == 1 and y[-1] == 1 else (y[-1],)
     op.set("Out", (*batch, *rows, *columns) or (1,), require_same_dtype(op, "X", "Y"))
 
 
 def _factors(X: Any, Y: Any, transpose_X: bool, transpose_Y: bool) -> tuple[Any, Any]:
-    """The two factors as (batches of) matrices, transposed."""
+    """The two factors as (batches of) matrices, transposed; batches have the dimensions of those of X."""
     x = X.reshape(1, -1) if X.ndim == 1 else X
     y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
+    y = y.reshape(*x.shape[:-2], *y.shape[-2:]) if min(x.ndim, y.ndim) > 2 else y
     return x.swapaxes(-1, -2) if transpose_X else x, y.swapaxes(-1, -2) if transpose_Y else y
 
 

@@ -105,7 +105,7 @@ def test_matmul_of_transposed_vectors_of_one_element(x, y, shape):
     ("x", "y", "attrs", "words"),
     [
         ((3, 4), (5, 6), {}, "got 4 and 5"),
-        ((2, 3, 4), (3, 4, 5), {}, "batch dimensions"),
+        ((2, 3, 4), (3, 4, 5), {}, "as many matrices"),
         ((2, 3, 4), (4,), {"transpose_Y": True}, "got 4 and 1"),
     ],
 )

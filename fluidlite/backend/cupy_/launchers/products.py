@@ -47,8 +47,10 @@ def mul_grad(
 
 
 def _factors(device: CudaDevice, X: Any, Y: Any) -> tuple[Any, Any]:
-    """The factors of a `matmul` as (batches of) matrices, before their transposes."""
+    """The factors of a `matmul` as (batches of) matrices, before their transposes; batches have the dimensions of X."""
     x, y = launch.dense(device, X), launch.dense(device, Y)
+    if min(x.ndim, y.ndim) > 2:
+        return x, y.reshape(*x.shape[:-2], *y.shape[-2:])
     return x.reshape(1, -1) if x.ndim == 1 else x, y.reshape(-1, 1) if y.ndim == 1 else y
 
 

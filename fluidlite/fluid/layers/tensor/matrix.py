@@ -83,7 +83,7 @@ def _check_product(x: Any, y: Any, transpose_x: bool, transpose_y: bool) -> None
         raise ArgumentAssertion(
             _with_operands(x, y, f"{problem} (transpose_x={transpose_x}, transpose_y={transpose_y})")
         )
-    if any(map(_differ, x.shape[:-2], y.shape[:-2])):
+    if min(len(x.shape), len(y.shape)) > 2 and any(map(_differ, x.shape[:-2], y.shape)):
         raise ArgumentError(_with_operands(x, y, "the batch dimensions of X and Y must be equal"))
 
 
