@@ -284,11 +284,12 @@ register(
 
 
 def _count(start: Any, end: Any, step: Any) -> int:
-    if step == 0:
-        raise ValueError("the step of range must not be 0")
+    if step == 0 or (end - start) * step < 0:
+        needed = "must not be 0" if step == 0 else f"must be {'above' if end > start else 'below'} 0"
+        raise OperatorError(f"the step of range from {start} to {end} {needed}, got {step}")
     if isinstance(start, float) or isinstance(end, float) or isinstance(step, float):
-        return max(0, math.ceil((end - start) / step))
-    return max(0, -((start - end) // step))
+        return math.ceil((end - start) / step)
+    return -((start - end) // step)
 
 
 def _range_infer(op: OpView) -> None:

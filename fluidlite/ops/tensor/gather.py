@@ -109,13 +109,19 @@ def _points(xp: Any, op_type: str, Index: Any, shape: Any) -> tuple[Any, ...]:
     )
 
 
-def _infer_gather_nd(op: OpView) -> None:
-    index, x = _index(op), op.shape("X")
-    if not index or not 0 <= index[-1] <= len(x):
+def _depth(op: OpView, index: Shape, x: Shape) -> int:
+    """How many dimensions of `x` points of an Index of shape `index` name: its last size, 1 while that is unknown."""
+    if not index or not -1 <= index[-1] <= len(x):
         raise op.fail(
             f"the last dimension of Index must be between 0 and the {len(x)} of X, got {list(index)}"
         )
-    op.set("Out", (*index[:-1], *x[index[-1] :]) or (1,), op.dtype("X"))
+    return index[-1] if index[-1] >= 0 else 1
+
+
+def _infer_gather_nd(op: OpView) -> None:
+    index, x = _index(op), op.shape("X")
+    depth = _depth(op, index, x)
+    op.set("Out", (*index[:-1], *x[depth:]) or (1,), op.dtype("X"))
 
 
 def _whole(xp: Any, X: Any, Index: Any) -> tuple[Any, Any]:
@@ -221,12 +227,9 @@ register_pair(
 
 def _infer_scatter_nd_add(op: OpView) -> None:
     index, updates, x = op.shape("Index"), op.shape("Updates"), op.shape("X")
-    if not index or not 0 <= index[-1] <= len(x):
-        raise op.fail(
-            f"the last dimension of Index must be between 0 and the {len(x)} of X, got {list(index)}"
-        )
-    wanted = (*index[:-1], *x[index[-1] :])
-    if not may_equal(updates, wanted):
+    depth = _depth(op, index, x)
+    wanted = (*index[:-1], *x[depth:])
+    if index[-1] >= 0 and not may_equal(updates, wanted):
         raise op.fail(f"Updates must be of shape {list(wanted)}, got {list(updates)}")
     require_same_dtype(op, "X", "Updates")
     op.set("Out", x, op.dtype("X"))

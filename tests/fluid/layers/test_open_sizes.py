@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import fluidlite as fluid
@@ -40,3 +41,25 @@ def suppressed(*shape):
 )
 def test_shapes_of_open_sizes(programs, layer, shape):
     assert layer().shape == shape
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [([[0], [1]], [[1, 2], [3, 4]]), ([[0, 1], [1, 0]], [2, 3]), ([[1, 1]], [4])],
+)
+def test_points_of_an_unknown_number_of_indices(programs, points, expected):
+    x, index = fluid.data("x", [None, 2]), fluid.data("index", [None, None], "int64")
+    out = layers.scale(layers.gather_nd(x, index), 10.0)
+    feed = {"x": np.float32([[1, 2], [3, 4]]), "index": np.array(points)}
+    for _ in range(2):
+        (got,) = fluid.Executor(fluid.CPUPlace()).run(programs[0], feed, [out])
+        np.testing.assert_array_equal(got, 10 * np.array(expected))
+
+
+def test_batches_of_other_dimensions(programs):
+    x, y = fluid.data("x", [None, 1, 2]), fluid.data("y", [None, 2, 2, 1])
+    out = layers.matmul(x, y)
+    assert out.shape == (-1, 1, 1)
+    feed = {"x": np.float32([[[1, 2]], [[3, 4]]]), "y": np.float32([[[[1], [2]], [[3], [4]]]])}
+    (got,) = fluid.Executor(fluid.CPUPlace()).run(programs[0], feed, [out])
+    np.testing.assert_array_equal(got, [[[5]], [[25]]])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite.base.dtypes import VarType, to_vartype
+from fluidlite.base.errors import EnforceNotMet
 from fluidlite.ops.registry import OperatorError
 
 from ..harness import check, infer, run_kernel
@@ -129,9 +130,13 @@ def test_range(start, end, step, dtype):
     check("range", inputs, {}, {"Out": np.arange(start, end, step).astype(dtype)})
 
 
-def test_range_refuses_step_zero():
-    inputs = {slot: np.array([0], "int64") for slot in ("Start", "End", "Step")}
-    with pytest.raises(ValueError, match="step of range must not be 0"):
+@pytest.mark.parametrize(
+    "numbers, needed", [((0, 0, 0), "not be 0"), ((5, 0, 1), "be below 0"), ((0, 5, -1), "be above 0")]
+)
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_range_refuses_steps_that_do_not_lead_to_the_end(numbers, needed, dtype):
+    inputs = dict(zip(("Start", "End", "Step"), np.array(numbers, dtype).reshape(3, 1), strict=True))
+    with pytest.raises(EnforceNotMet, match=f"step of range from .* must {needed}"):
         run_kernel("range", inputs)
 
 
