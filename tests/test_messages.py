@@ -235,11 +235,23 @@ def test_end_of_an_epoch_says_what_to_do(alone):
     loader.reset()
 
 
-@pytest.mark.parametrize("declare", [fluid.data, fluid.layers.data])
-def test_data_in_dygraph_mode_has_no_value(declare):
+@pytest.mark.parametrize(
+    "declare, shape",
+    [
+        (lambda: fluid.data("x", [-1, 3]), [-1, 3]),
+        (lambda: fluid.layers.data("x", [-1, 3]), [-1, 3]),
+        (lambda: fluid.layers.create_tensor("float32", name="x", persistable=True), []),
+    ],
+)
+def test_data_in_dygraph_mode_has_no_value(declare, shape):
     with fluid.dygraph.guard():
-        x = declare("x", [-1, 3])
-        assert x.shape == [-1, 3] and x.name == "x" and "not inited" in str(x)
+        x = declare()
+        assert (
+            x.shape == shape
+            and x.dtype == fluid.core.VarDesc.VarType.FP32
+            and x.name == "x"
+            and "not inited" in str(x)
+        )
         linear = fluid.dygraph.Linear(3, 1)
         for use in (
             x.numpy,

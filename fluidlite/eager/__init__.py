@@ -21,7 +21,7 @@ from .elements import as_number_list, as_numbers
 from .parameters import initial_value
 from .program_record import divert
 from .tensor import Parameter, Tensor, apply, apply_into, empty, put, to_variable
-from .tracer import Tracer
+from .tracer import DeclaredTensor, Tracer
 
 _core.setup(Tensor, Variable, _slot.frames, add_up, explain, plain, NUMBERS)
 profiling.watch(
@@ -31,6 +31,7 @@ _core.setup_tracing(divert, tracing.current)
 set_tracer(Tracer())
 
 __all__ = [
+    "DeclaredTensor",
     "Parameter",
     "Tensor",
     "Tracer",

@@ -12,6 +12,7 @@ from ..backend import dlpack
 from ..base import unique_name
 from ..base.arrays import plain, plain_copy
 from ..base.dtypes import VarType, to_vartype
+from ..base.errors import EnforceNotMet
 from ..base.selected_rows import SelectedRows
 from ..executor.lod_tensor import LoDTensor
 from ..framework import math_ops, mode, tracing
@@ -351,6 +352,20 @@ class Parameter(Tensor):
         return f"Parameter {self.name}: {super().__repr__()}"
 
 
+class NoValue:
+    """Stands for the array of a `DeclaredTensor`; reading anything of it raises EnforceNotMet."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise EnforceNotMet(
+            f"{self._name!r} has no value: fluid.data or create_tensor declared it in dygraph mode, where nothing is "
+            "fed. Make tensors with fluid.dygraph.to_variable(array), write it with layers.assign, or build the "
+            "program outside of dygraph.guard()"
+        )
+
+
 def empty() -> Tensor:
     """A tensor without a value, for `take_over`."""
     return Tensor.__new__(Tensor)
@@ -405,7 +420,7 @@ def put(target: Tensor, result: Tensor) -> None:
     """Assign a result to `target`; persistable tensors keep their memory, which may be shared."""
     if result.array is None:
         return
-    if not target.persistable or target.array is None:
+    if not target.persistable or target.array is None or type(target.array) is NoValue:
         target.take_over(result)
         return
     record = tracing.record.get()

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
-from ..base.errors import EnforceNotMet
 from ..framework import mode
 from . import placing
 from .autograd import is_recording, set_recording
-from .tensor import Tensor, apply_into
+from .tensor import NoValue, Tensor, apply_into
 
 __all__ = ["BackwardStrategy"]
 
@@ -43,36 +42,23 @@ def monkey_patch_math_varbase() -> None:
     """Without effect: eager tensors are born with their operators (`fluid.dygraph.math_op_patch`)."""
 
 
-class _NoValue:
-    """Stands for the array of a `DeclaredTensor`; reading anything of it raises EnforceNotMet."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise EnforceNotMet(
-            f"{self._name!r} has no value: fluid.data declared it in dygraph mode, where nothing is fed. Make "
-            "tensors with fluid.dygraph.to_variable(array), or build the program outside of dygraph.guard()"
-        )
-
-
 class DeclaredTensor(Tensor):
-    """A variable of `fluid.data` in dygraph mode: a shape and an element type; it has no value yet."""
+    """A variable of `fluid.data` or `create_tensor` in dygraph mode: a shape and an element type, without a value."""
 
     def __init__(self, name: str, shape: Sequence[int], dtype: Any, stop_gradient: bool) -> None:
         self._declared = list(shape), to_vartype(dtype)
-        super().__init__(_NoValue(name), name, stop_gradient)
+        super().__init__(NoValue(name), name, stop_gradient)
 
     @property
     def shape(self) -> list[int]:
-        return self._declared[0] if isinstance(self.array, _NoValue) else super().shape
+        return self._declared[0] if isinstance(self.array, NoValue) else super().shape
 
     @property
     def dtype(self) -> VarType:
-        return self._declared[1] if isinstance(self.array, _NoValue) else super().dtype
+        return self._declared[1] if isinstance(self.array, NoValue) else super().dtype
 
     def __repr__(self) -> str:
-        if isinstance(self.array, _NoValue):
+        if isinstance(self.array, NoValue):
             return f"name {self.name}, shape: {self.shape}, not inited"
         return super().__repr__()
 

@@ -59,12 +59,12 @@ def run_layer(
     """The results of `op_type` for the `arguments` of a layer that is this operator: its `locals()`.
 
     Arguments match inputs, attributes and outputs by name, ignoring case and underscores (`PriorBox` is `prior_box`,
-    `Out` is `out`); `called` maps the others: `X="input"`. Attributes that are None keep their defaults; numbers become
-    floats where the default is one, and element types numbers. If an argument matches an input and an attribute, a
-    Variable is the input, and anything else the attribute; an argument for an output is the variable to write.
-    `name` names the results in a program, `act` is the activation of the first. `outputs` are by default all that the
-    operator declares. `without` names arguments that the operator does not have. The other arguments are those of
-    `run_op`.
+    `Out` is `out`); `called` maps the others: `X="input"`. Attributes that are None keep their defaults, but for
+    switches of eager operators, which are off; numbers become floats where the default is one, and element types
+    numbers. If an argument matches an input and an attribute, a Variable is the input, and anything else the attribute;
+    an argument for an output is the variable to write. `name` names the results in a program, `act` is the activation
+    of the first. `outputs` are by default all that the operator declares. `without` names arguments that the operator
+    does not have. The other arguments are those of `run_op`.
 
     Raises TypeError for inputs that are no tensors or of element types that the operator does not take (`input_types`),
     ValueError for empty lists, LookupError for arguments that match nothing.
@@ -85,7 +85,7 @@ def run_layer(
             fits = kinds is None or any_type or value.dtype in kinds
         if not fits:
             _check_input(op_type, slot, argument, value, helper, any_type)
-    for name, argument, slot, convert in matched.attributes:
+    for name, argument, slot, convert, default in matched.attributes:
         value = arguments[argument]
         if slot and type(value) not in _NUMBERS and isinstance(value, Variable):
             inputs[slot] = value
@@ -95,6 +95,8 @@ def run_layer(
             ):
                 value = as_numbers(value)
             attrs[name] = value if convert is None else convert(value)
+        elif default is True and any(isinstance(one, Tensor) for one in inputs.values()):
+            attrs[name] = False
     for slot, argument in matched.outputs:
         if arguments[argument] is not None:
             check_variable(arguments[argument], argument, _layer(op_type, helper))
@@ -161,7 +163,7 @@ class _Matched:
 
     `inputs`: slot, argument, whether it is optional, its valid element types (None: any), and the valid NumPy kinds of
     eager tensors ('': any).
-    `attributes`: name, argument, the input with the same argument ('' for none), the conversion of its value.
+    `attributes`: name, argument, the input with the same argument ('' for none), the conversion of its value, default.
     `outputs`: slot, argument. `activated`: whether there is an activation.
     """
 
@@ -197,7 +199,13 @@ class _Matched:
             (slot.name, found[slot.name], slot.optional, *_kinds(op_type, slot.name)) for slot in slots
         ]
         self.attributes = [
-            (name, argument, both.get(argument, ""), _conversion(name, definition.attrs[name]))
+            (
+                name,
+                argument,
+                both.get(argument, ""),
+                _conversion(name, definition.attrs[name]),
+                definition.attrs[name],
+            )
             for name, argument in attrs.items()
         ]
         self.outputs = list(results.items())

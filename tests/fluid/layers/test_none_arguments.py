@@ -85,3 +85,19 @@ def test_batches_without_a_wish_about_the_last():
     read = lambda: iter(range(5))  # noqa: E731
     assert list(fluid.io.batch(read, 2, drop_last=None)()) == [[0, 1], [2, 3]]
     assert list(fluid.io.batch(read, 2, drop_last=0)()) == [[0, 1], [2, 3], [4]]
+
+
+@pytest.mark.parametrize(
+    ("layer", "arguments", "expected"),
+    [
+        # Recorded on Fluid: switches are off, also those that are on by default.
+        (layers.scale, ([1.0, 2.0], 2.0, 1.0, None), [4.0, 6.0]),
+        (layers.iou_similarity, ([[0.0, 0, 2, 2]], [[1.0, 1, 2, 2]], None), [[0.44444445]]),
+        (layers.scatter, ([[1.0], [2.0]], [0, 0], [[3.0], [4.0]], None, None), [[7.0], [2.0]]),
+    ],
+)
+def test_switches_of_eager_operators(layer, arguments, expected):
+    with fluid.dygraph.guard():
+        given = [fluid.dygraph.to_variable(np.array(one, "int64" if one == [0, 0] else "float32"))
+                 if isinstance(one, list) else one for one in arguments]  # fmt: skip
+        np.testing.assert_allclose(layer(*given).numpy(), expected, 1e-6)

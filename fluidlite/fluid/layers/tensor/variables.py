@@ -9,7 +9,7 @@ import numpy as np
 
 from ....base.dtypes import VarType, attribute, to_numpy, to_vartype
 from ....base.errors import ArgumentError, ArgumentTypeError, StaticModeError
-from ....eager import Tensor, as_numbers, placing
+from ....eager import DeclaredTensor, Tensor, as_numbers, placing
 from ....framework import Parameter, Variable, mode
 from ...initializer import Constant, Initializer
 from ...layer_helper import LayerHelper, check_variable, run_op
@@ -43,6 +43,10 @@ def known_shape(shape: Any, layer: str) -> list[int]:
 def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Variable:
     """A variable without a value, to be written by `assign` and the like (`fluid.layers.create_tensor`)."""
     helper = LayerHelper("create_tensor", name=name)
+    if mode.in_dygraph_mode():
+        tensor = DeclaredTensor(helper.name, [], dtype, stop_gradient=True)
+        tensor.persistable = persistable
+        return tensor
     return helper.create_variable(name=helper.name, dtype=dtype, persistable=persistable)
 
 
