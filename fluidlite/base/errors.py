@@ -67,7 +67,25 @@ def _rebuilt(module: str, name: str, args: tuple[Any, ...], attributes: dict[str
 
 @_of_fluid
 class EOFException(Exception):
-    """A non-iterable reader has no more data in this epoch (`fluid.core.EOFException`)."""
+    """A non-iterable reader has no more data in this epoch (`fluid.core.EOFException`).
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [2, 1], "float32")
+        >>> loader = fluid.io.DataLoader.from_generator(feed_list=[x], capacity=2, iterable=False)
+        >>> _ = loader.set_batch_generator(lambda: iter([[np.ones([2, 1], "float32")]]))
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> loader.start()
+        >>> try:
+        ...     while True:
+        ...         value, = exe.run(fetch_list=[x])
+        ... except fluid.core.EOFException:
+        ...     loader.reset()
+        >>> value.shape
+        (2, 1)
+    """
 
     __reduce__ = _reduced
 

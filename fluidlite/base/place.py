@@ -69,7 +69,14 @@ class Place:
 
 
 class CPUPlace(Place):
-    """The CPU (`fluid.CPUPlace()`)."""
+    """The CPU (`fluid.CPUPlace()`).
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.place
+        CPUPlace
+    """
 
     __slots__ = ()
 
@@ -84,6 +91,17 @@ class CUDAPlace(Place):
 
     On a machine without a usable GPU programs placed here run on the CPU, with one warning; with
     `FLUIDLITE_REQUIRE_GPU=1` (or `--device gpu`) that is a RuntimeError.
+
+    Args:
+        device: the number of a GPU, from 0 on.
+
+    Raises:
+        ValueError: `device` is something else.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> fluid.CUDAPlace(1)
+        CUDAPlace(1)
     """
 
     __slots__ = ()
@@ -176,7 +194,15 @@ def set_probe(count: Callable[[], int], why_none: Callable[[], str]) -> None:
 
 
 def cuda_device_count() -> int:
-    """The number of usable GPUs; 0 with `--device cpu`. Looks for CuPy and GPUs at the first call."""
+    """The number of usable GPUs; 0 with `--device cpu`. Looks for CuPy and GPUs at the first call.
+
+    Returns:
+        An integer, 0 where there is no GPU.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> place = fluid.CUDAPlace(0) if fluid.core.get_cuda_device_count() else fluid.CPUPlace()
+    """
     return 0 if flags.device() == "cpu" else _count()
 
 

@@ -80,7 +80,16 @@ def _state(
 def guard(new_generator: UniqueNameGenerator | str | bytes | None = None) -> Iterator[None]:
     """Count names from zero inside the block, so that two networks can get the same parameter names.
 
-    `new_generator` may be a generator to go on with, or a string put before each name.
+    Args:
+        new_generator: a generator to go on with, or a string put before each name.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> for _ in range(2):
+        ...     with fluid.unique_name.guard("net_"):
+        ...         print(fluid.unique_name.generate("fc"))
+        net_fc_0
+        net_fc_0
     """
     if isinstance(new_generator, bytes):
         new_generator = new_generator.decode()

@@ -36,8 +36,21 @@ if TYPE_CHECKING:
 class Executor:
     """Runs programs on a place; `run` does one step.
 
-    `place`: a `CPUPlace` or `CUDAPlace`; by default where eager tensors are made, which is the CPU unless the script or
-    `--device gpu` says otherwise. Raises TypeError for anything else.
+    Args:
+        place: a `CPUPlace` or `CUDAPlace`; by default where eager tensors are made, which is the CPU unless the script
+            or `--device gpu` says otherwise.
+
+    Raises:
+        TypeError: `place` is something else.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [None], "float32")
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.run(feed={"x": np.array([1, 2], "float32")}, fetch_list=[x * 2])
+        [array([2., 4.], dtype=float32)]
     """
 
     def __init__(self, place: Place | None = None) -> None:

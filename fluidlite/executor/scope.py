@@ -199,7 +199,22 @@ _current: Slot[Scope] = Slot("scope", Scope())
 
 
 def global_scope() -> Scope:
-    """The scope that `Executor.run` uses when none is given (`fluid.global_scope`)."""
+    """The scope that `Executor.run` uses when none is given (`fluid.global_scope`).
+
+    Returns:
+        A Scope: that of the innermost `scope_guard`, else one that the process begins with.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> w = fluid.layers.create_parameter([2], "float32", name="w")
+        >>> _ = fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+        >>> tensor = fluid.global_scope().find_var("w").get_tensor()
+        >>> tensor.set(np.array([1, 2], "float32"), fluid.CPUPlace())
+        >>> np.array(tensor)
+        array([1., 2.], dtype=float32)
+    """
     return _current.get()
 
 

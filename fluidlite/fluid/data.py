@@ -21,6 +21,9 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
         dtype: the element type of what is fed.
         lod_level: how many levels of sequences the data has; 0 for a plain tensor.
 
+    Returns:
+        The variable, whose `shape` has -1 where a size is open.
+
     Raises:
         TypeError: an argument is of another type.
 

@@ -129,7 +129,22 @@ class _Random(Initializer):
 
 
 class ConstantInitializer(Initializer):
-    """Every element is `value` (`fluid.initializer.Constant`)."""
+    """Every element is `value` (`fluid.initializer.Constant`).
+
+    Args:
+        value: a number.
+        force_cpu: kept in the program; the value is the same.
+
+    Raises:
+        TypeError: `value` is no number.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> start = fluid.initializer.Constant(0.5)
+        >>> w = fluid.layers.create_parameter([2, 3], "float32", default_initializer=start)
+        >>> fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program(), fetch_list=[w])[0][0]
+        array([0.5, 0.5, 0.5], dtype=float32)
+    """
 
     def __init__(self, value: float = 0.0, force_cpu: bool = False) -> None:
         self._value = _number(value, "the value of Constant")
@@ -142,10 +157,23 @@ class ConstantInitializer(Initializer):
 
 
 class UniformInitializer(_Random):
-    """Elements drawn evenly from [low, high) (`fluid.initializer.Uniform`).
+    """Elements drawn evenly from [low, high) (`fluid.initializer.Uniform`), for parameters of float32 or float64.
 
-    `diag_num` elements, `diag_step` + 1 apart (of a matrix with `diag_step` columns: its diagonal), become
-    `diag_val`. Raises ValueError if `high` is below `low`.
+    Args:
+        low, high: the limits.
+        seed: 0: that of the program, or another one in each run if this is 0, too.
+        diag_num, diag_step, diag_val: `diag_num` elements, `diag_step` + 1 apart (of a matrix with `diag_step` columns:
+            its diagonal), become `diag_val`.
+
+    Raises:
+        ValueError: `high` is below `low`, or only one of `diag_num` and `diag_step` is above 0.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> start = fluid.initializer.Uniform(-1, 1)
+        >>> w = fluid.layers.create_parameter([2, 3], "float32", default_initializer=start)
+        >>> fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program(), fetch_list=[w])[0].shape
+        (2, 3)
     """
 
     def __init__(
@@ -175,7 +203,23 @@ class UniformInitializer(_Random):
 
 
 class NormalInitializer(_Random):
-    """Normal numbers with mean `loc` and standard deviation `scale` (`fluid.initializer.Normal`)."""
+    """Normal numbers (`fluid.initializer.Normal`), for parameters of float32 or float64.
+
+    Args:
+        loc: their mean.
+        scale: their standard deviation.
+        seed: 0: that of the program, or another one in each run if this is 0, too.
+
+    Raises:
+        TypeError: `loc` or `scale` is no number.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> start = fluid.initializer.Normal(scale=0.1)
+        >>> w = fluid.layers.create_parameter([2, 3], "float32", default_initializer=start)
+        >>> fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program(), fetch_list=[w])[0].shape
+        (2, 3)
+    """
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(seed)

@@ -23,7 +23,28 @@ def embedding(
 ) -> Variable:
     """The rows of a trainable table that `input` names (`fluid.embedding`).
 
-    As `fluid.layers.embedding`, but `input` has any shape: the result has shape `input.shape + [size[1]]`.
+    As `fluid.layers.embedding`, but `input` has any shape.
+
+    Args:
+        input: int64 ids of any shape, from 0 to below `size[0]`.
+        size: rows and columns of the table.
+        is_sparse: the gradient has the rows that were read only.
+        is_distributed: the table is on parameter servers.
+        padding_idx: an id whose row is read as zeros; negative ones are counted from the end.
+        param_attr: a ParamAttr, a name or an initializer of the table.
+        dtype: float32 or float64.
+
+    Returns:
+        A tensor of shape `input.shape + [size[1]]` and type `dtype`.
+
+    Raises:
+        TypeError: for arguments of other types. An id that is out of range raises an OperatorError in the step.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> words = fluid.data("words", [None, 20], "int64")
+        >>> fluid.embedding(words, size=[1000, 32]).shape
+        (-1, 20, 32)
     """
     return looked_up("lookup_table_v2", "fluid.embedding", **locals())
 

@@ -33,14 +33,16 @@ def public(
 ) -> Function:
     """`function`, which runs `op_type`, as the function `name` (by default the operator's) of the calling module.
 
-    Its documentation is that of the operator, and `note`, sentences about its arguments.
+    Its documentation is that of the operator, and `note`: sentences about its arguments, or sections, in which THIS
+    stands for the function.
     """
     name = name or op_type
     function.__name__ = function.__qualname__ = name
     # The module that calls the family, whose attribute this becomes: that is where pickle looks for it.
     function.__module__ = sys._getframe(2).f_globals["__name__"]
     what = registry.find(op_type).doc.rstrip(".")
-    function.__doc__ = f"{what} (`{api}.{name}`).{note and ' ' + note}"
+    note = note.replace("THIS", f"{api}.{name}")
+    function.__doc__ = f"{what} (`{api}.{name}`).{'' if note[:1] in ('', chr(10)) else ' '}{note}"
     return function
 
 
@@ -271,7 +273,26 @@ def unary(op_type: str, name: str | None = None) -> Unary:
     def function(x: Variable, name: str | None = None) -> Variable:
         return run_layer(op_type, {"x": x, "name": name})
 
-    return public(function, op_type, name)
+    return public(function, op_type, name, note=_UNARY)
+
+
+_UNARY = """
+
+    Args:
+        x: a float tensor of any shape; of some functions also integers.
+        name: the name of the result.
+
+    Returns:
+        A tensor of the shape and type of `x`.
+
+    Raises:
+        TypeError: `x` is no Variable, or of a type that the operator does not take.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> THIS(fluid.data("x", [None, 3], "float32")).shape
+        (-1, 3)
+    """
 
 
 def modern_unary(op_type: str, name: str | None = None, api: str = "paddle.nn.functional") -> Unary:

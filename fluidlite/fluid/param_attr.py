@@ -23,6 +23,15 @@ class ParamAttr(ShowsArguments):
 
     Raises:
         TypeError: an argument is of another type; names it.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x = fluid.data("x", [None, 3], "float32")
+        >>> start = fluid.initializer.Constant(0.5)
+        >>> y = fluid.layers.fc(x, 2, param_attr=fluid.ParamAttr(name="w", initializer=start))
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.run(fluid.default_startup_program(), fetch_list=["w"])[0].shape
+        (3, 2)
     """
 
     def __init__(

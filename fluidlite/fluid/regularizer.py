@@ -47,7 +47,20 @@ def _like(param: Parameter, block: Block, name: str | None = None) -> Variable:
 
 
 class L2DecayRegularizer(WeightDecayRegularizer):
-    """Half the sum of squares: adds coeff * param to the gradient (`fluid.regularizer.L2Decay`)."""
+    """Half the sum of squares: adds coeff * param to the gradient (`fluid.regularizer.L2Decay`).
+
+    Args:
+        regularization_coeff: the coefficient.
+
+    Raises:
+        TypeError: it is no number.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> decay = fluid.regularizer.L2Decay(1e-4)
+        >>> sgd = fluid.optimizer.SGD(0.1, regularization=decay)
+        >>> attr = fluid.ParamAttr(regularizer=fluid.regularizer.L2Decay(0.0))  # this parameter has none
+    """
 
     _title = "L2Decay"
 

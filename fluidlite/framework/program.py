@@ -41,7 +41,13 @@ def _names_of(target: Any) -> list[str]:
 
 
 class Program:
-    """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
+    """Blocks of operators and variables; block 0 is the global one (`fluid.Program`).
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> program = fluid.Program()
+        >>> program.random_seed = 1
+    """
 
     # Set for distributed programs, by `fluid/transpiler/distribute_transpiler.py` and others.
     _is_distributed = False
@@ -428,12 +434,28 @@ _startup: Slot[Program] = Slot("startup_program", Program())
 
 
 def default_main_program() -> Program:
-    """The program that layers append to (`fluid.default_main_program`)."""
+    """The program that layers append to (`fluid.default_main_program`).
+
+    Returns:
+        A Program: that of the innermost `program_guard`, else one that the process begins with.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> fluid.default_main_program().random_seed = 1
+    """
     return _main.get()
 
 
 def default_startup_program() -> Program:
-    """The program that initialises parameters (`fluid.default_startup_program`)."""
+    """The program that initialises parameters (`fluid.default_startup_program`). Run it once, before the main program.
+
+    Returns:
+        A Program, as `default_main_program` does.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> _ = fluid.Executor(fluid.CPUPlace()).run(fluid.default_startup_program())
+    """
     return _startup.get()
 
 
@@ -455,7 +477,17 @@ def switch_startup_program(program: Program) -> Program:
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Build `main_program` (and `startup_program`) inside the block (`fluid.program_guard`).
 
-    Raises TypeError for anything but Programs.
+    Args:
+        main_program: the Program that layers append to.
+        startup_program: the Program for initial values of parameters; by default that of outside.
+
+    Raises:
+        TypeError: for anything but Programs.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     y = fluid.layers.fc(fluid.data("x", [None, 3], "float32"), 2)
     """
     for program in (main_program, startup_program):
         if program is not None and not isinstance(program, Program):

@@ -215,11 +215,25 @@ def firstn(reader: Reader, n: int | None) -> Reader:
 
 
 def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
-    """A reader of lists of `batch_size` samples (`paddle.batch`); the last, shorter one is left out with `drop_last`.
+    """A reader of lists of samples (`paddle.batch`, `fluid.io.batch`).
 
-    A `drop_last` of None leaves it out as well, as in Fluid.
+    Args:
+        reader: a function that returns an iterable of samples.
+        batch_size: how many samples make a batch; fractions do not count.
+        drop_last: leave out a last batch that is shorter; so does None, as in Fluid.
 
-    Fractions of a `batch_size` do not count. Raises ValueError if it is less than 1, TypeError if it is no number.
+    Returns:
+        A function that returns an iterator over lists of `batch_size` samples.
+
+    Raises:
+        ValueError: `batch_size` is less than 1.
+        TypeError: `batch_size` is no number.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> batches = fluid.io.batch(lambda: range(5), batch_size=2)
+        >>> list(batches())
+        [[0, 1], [2, 3], [4]]
     """
     check_reader(reader, "batch")
     size = int(batch_size)

@@ -18,11 +18,24 @@ from .loader.source import collator, spec_of, variables
 
 
 class DataFeeder:
-    """Turns samples into what `Executor.run(feed=...)` takes.
+    """Turns samples into what `Executor.run(feed=...)` takes (`fluid.DataFeeder`).
 
-    `feed_list`: Variables or names of variables of `program` (the default main program); `place`: where the
-    executor runs. Raises TypeError for other things in `feed_list`, ValueError for unknown names.
-    Follows `fluid.DataFeeder`.
+    Args:
+        feed_list: Variables, or names of variables of `program`, in the order of the items of a sample.
+        place: where the executor runs.
+        program: the default main program by default.
+
+    Raises:
+        TypeError: `feed_list` holds something else.
+        ValueError: `program` has no variable of a name.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 2], "float32"), fluid.data("y", [None, 1], "int64")
+        >>> feeder = fluid.DataFeeder(feed_list=[x, y], place=fluid.CPUPlace())
+        >>> feed = feeder.feed([([0.5, 1.5], [1]), ([2.5, 3.5], [0])])
+        >>> feed["x"].shape(), feed["y"].shape()
+        ([2, 2], [2, 1])
     """
 
     def __init__(self, feed_list: Any, place: Place, program: Program | None = None) -> None:

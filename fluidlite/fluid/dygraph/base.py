@@ -66,6 +66,15 @@ def guard(place: Place | None = None) -> Iterator[None]:
 
     Raises:
         TypeError: if `place` is no place. ValueError: for a GPU that this machine does not have.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> with fluid.dygraph.guard():
+        ...     x = fluid.dygraph.to_variable(np.array([1, 2], "float32"))
+        ...     print((x * x).numpy())
+        [1. 4.]
     """
     _check_place(place)
     number = eager.serial()

@@ -95,6 +95,23 @@ class Layer(Members):
 
     Raises:
         TypeError: if `name_scope` is no string.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> class Twice(fluid.dygraph.Layer):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.linear = fluid.dygraph.Linear(3, 2)
+        ...
+        ...     def forward(self, x):
+        ...         return self.linear(x) * 2
+        >>> with fluid.dygraph.guard():
+        ...     model = Twice()
+        ...     y = model(fluid.dygraph.to_variable(np.ones([4, 3], "float32")))
+        >>> y.shape, len(model.parameters())
+        ([4, 2], 2)
     """
 
     def __init__(self, name_scope: str | None = None, dtype: Any = VarType.FP32) -> None:

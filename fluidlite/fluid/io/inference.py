@@ -36,21 +36,31 @@ def save_inference_model(
     """Save what is needed to compute `target_vars` from the variables `feeded_var_names`
     (`fluid.io.save_inference_model`).
 
-    `dirname` gets the program as `model_filename` (`__model__` if None), in test mode and without what the
-    targets do not need, and its parameters, each in a file or all in `params_filename`. `program_only=True`
-    leaves the parameters out. `export_for_deployment=False` saves the whole `main_program`, to train it
-    further, as `__model__.main_program`, for which neither names nor targets are needed. `main_program` itself
-    is not changed. `executor` is not needed and there for Fluid's sake.
+    Args:
+        dirname: the folder, which gets the program, in test mode and without what the targets do not need, and its
+            parameters.
+        feeded_var_names: names of variables to feed.
+        target_vars: Variables to fetch.
+        executor: not needed and there for Fluid's sake.
+        main_program: the default main program by default; it is not changed.
+        model_filename: the file of the program; `__model__` by default.
+        params_filename: one file for all parameters; by default each has one.
+        export_for_deployment: False saves the whole `main_program`, to train it further, as
+            `__model__.main_program`, for which neither names nor targets are needed.
+        program_only: leave the parameters out.
 
-    Returns the names that the outputs have in the saved program. Raises ValueError for names or targets that
-    are none, or that the program does not have, and for a fed variable that the targets do not need;
-    EnforceNotMet, with nothing written, if a parameter has no value.
+    Returns:
+        The names that the outputs have in the saved program.
+
+    Raises:
+        ValueError: names or targets are none, or the program does not have them, or the targets do not need one that is
+            fed.
+        EnforceNotMet: a parameter has no value; nothing has been written.
 
     Example:
-        >>> import numpy as np
+        >>> import tempfile
         >>> import paddle.fluid as fluid
 
-        >>> import tempfile
         >>> x = fluid.data("x", [None, 2], "float32")
         >>> y = fluid.layers.fc(x, 1)
         >>> exe = fluid.Executor(fluid.CPUPlace())
@@ -91,15 +101,37 @@ def load_inference_model(
     params_filename: str | bytes | None = None,
     pserver_endpoints: Any = None,
 ) -> list[Any]:
-    """Load what `save_inference_model` or Fluid 1.8 saved: `[program, feed names, fetch Variables]`.
+    """Load what `save_inference_model` or Fluid 1.8 saved (`fluid.io.load_inference_model`).
 
-    The parameters go into the global scope. With `dirname=None` the file names are the contents of the two
-    files instead. Tables that servers hold are asked for at `pserver_endpoints`. Follows
-    `fluid.io.load_inference_model`.
+    Args:
+        dirname: the folder. None: the file names are the contents of the two files instead.
+        executor: an Executor; the parameters go into the global scope.
+        model_filename: the file of the program in it; `__model__` by default.
+        params_filename: the file of all parameters, if they are in one.
+        pserver_endpoints: the servers that are asked for tables which they hold.
 
-    Raises ValueError for a missing folder, FileNotFoundError for a missing file, FormatError for one that is
-    damaged or foreign, NotSupportedError for a program with operators that fluidlite does not have, or that do more
-    than compute (see `parse_model`).
+    Returns:
+        A list: the Program, the names of the variables to feed, the Variables to fetch.
+
+    Raises:
+        ValueError: the folder is missing.
+        FileNotFoundError: a file is missing.
+        FormatError: a file is damaged or foreign.
+        NotSupportedError: the program has operators that fluidlite does not have, or that do more than compute (see
+            `parse_model`).
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [None, 2], "float32")
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = fluid.io.save_inference_model(folder, ["x"], [x * 2], exe)
+        ...     program, names, fetches = fluid.io.load_inference_model(folder, exe)
+        >>> exe.run(program, feed={names[0]: np.ones([1, 2], "float32")}, fetch_list=fetches)
+        [array([[2., 2.]], dtype=float32)]
     """
     if dirname is None:
         if not isinstance(model_filename, (bytes, bytearray)):

@@ -76,18 +76,36 @@ def load(
     executor: Any = None,
     var_list: Iterable[Variable] | None = None,
 ) -> None:
-    """Load what `save` saved into the global scope: all that `program` has of parameters and persistables
-    (`fluid.load`).
+    """Load what `save` saved into the global scope (`fluid.load`).
 
-    `model_path`: as given to `save`, or with one of the three suffixes. A folder or file written by
-    `save_persistables` and the like is read as well; a combined file needs `var_list`, the variables in it,
-    and of a folder `var_list` says which to load (by default those it has). Without `executor` the variables
-    must exist in the scope, which is so after the startup program was run.
+    That is all that `program` has of parameters and persistables.
 
-    Raises, with nothing changed in the scope: FileNotFoundError for a missing file, FormatError for a damaged
-    or foreign one, AssertionError for a variable that is missing in the file, RuntimeError for one that has another
-    shape or element type there, ValueError for a combined file without `var_list`, EnforceNotMet for variables that
-    do not exist in the scope.
+    Args:
+        program: a Program with the variables.
+        model_path: as given to `save`, or with one of the three suffixes. A folder or file written by
+            `save_persistables` and the like is read as well.
+        executor: without it the variables must exist in the scope, which is so after the startup program was run.
+        var_list: of a combined file the variables in it, in their order; of a folder those to load (by default what it
+            has).
+
+    Raises:
+        FileNotFoundError: a file is missing.
+        FormatError: a file is damaged or foreign.
+        AssertionError: a variable is missing in the file.
+        RuntimeError: one has another shape or element type there.
+        ValueError: a combined file without `var_list`.
+        EnforceNotMet: variables do not exist in the scope. In all these cases nothing in the scope has changed.
+
+    Example:
+        >>> import tempfile
+        >>> import paddle.fluid as fluid
+
+        >>> y = fluid.layers.fc(fluid.data("x", [None, 3], "float32"), 2)
+        >>> exe, program = fluid.Executor(fluid.CPUPlace()), fluid.default_main_program()
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fluid.save(program, folder + "/model")
+        ...     fluid.load(program, folder + "/model", exe)
     """
     program = as_program(program)
     if not isinstance(executor, (Executor, type(None))):

@@ -159,9 +159,25 @@ def cosine_decay(learning_rate: Any, step_each_epoch: int, epochs: int) -> Varia
 
 @_schedule(_eager_piecewise)
 def piecewise_decay(boundaries: Sequence[float], values: Sequence[float]) -> Variable:
-    """values[i] while the step is below boundaries[i], then the last (`fluid.layers.piecewise_decay`).
+    """A rate that changes at some steps (`fluid.layers.piecewise_decay`).
 
-    Raises ValueError unless there is one value more than boundaries.
+    Args:
+        boundaries: numbers of steps, in ascending order.
+        values: the rates: values[i] while the step is below boundaries[i], then the last.
+
+    Returns:
+        A float32 variable of shape [1]; in dygraph mode a `PiecewiseDecay`.
+
+    Raises:
+        ValueError: there is not one value more than boundaries.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> rate = fluid.layers.piecewise_decay([2, 4], [1.0, 0.5, 0.1])
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> _ = exe.run(fluid.default_startup_program())
+        >>> [float(exe.run(fetch_list=[rate])[0][0]) for _ in range(3)]
+        [1.0, 1.0, 0.5]
     """
     if len(values) - len(boundaries) != 1:
         raise ArgumentError(

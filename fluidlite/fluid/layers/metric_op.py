@@ -24,10 +24,24 @@ def accuracy(
     Args:
         input: float scores [N, classes].
         label: int64 class numbers [N, 1].
+        k: how many of the highest scores count.
         correct, total: int32 variables that receive both counts; made if left out.
 
     Returns:
         A float32 variable of shape [1].
+
+    Raises:
+        TypeError: `input` or `label` is no Variable, or `input` not of floats.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> with fluid.dygraph.guard():
+        ...     scores = fluid.dygraph.to_variable(np.array([[0.1, 0.9], [0.8, 0.2]], "float32"))
+        ...     label = fluid.dygraph.to_variable(np.array([[1], [1]]))
+        ...     print(fluid.layers.accuracy(scores, label).numpy())
+        [0.5]
     """
     check_dtype(input, "input", "accuracy")
     check_variable(label, "label", "accuracy")

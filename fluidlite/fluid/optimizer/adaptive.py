@@ -13,7 +13,19 @@ from .descent import number, numbers
 class AdamOptimizer(Optimizer):
     """Adam (Kingma and Ba 2015; `fluid.optimizer.Adam`).
 
-    `beta1` and `beta2` may be Variables of one element. `lazy_mode` concerns sparse gradients only.
+    Args:
+        learning_rate: a number, a Variable of a schedule, or in dygraph mode a `LearningRateDecay`.
+        beta1, beta2: how much of the moments stays in a step; numbers, or Variables of one element.
+        epsilon: added to the root of the second moment.
+        parameter_list: the parameters; needed in dygraph mode, in programs by default all that are trainable.
+        regularization: `L1Decay` or `L2Decay`, for parameters without one of their own.
+        grad_clip: `GradientClipByGlobalNorm`, `GradientClipByNorm` or `GradientClipByValue`.
+        name: the prefix of the names of moments.
+        lazy_mode: of a sparse gradient, update the rows that it has only.
+
+    Raises:
+        TypeError: for arguments of other types.
+        AttributeError: `parameter_list` is missing in dygraph mode.
 
     Example:
         >>> import numpy as np

@@ -147,21 +147,46 @@ class GeneratorLoaders:
         *,
         persistent_workers: bool = False,
     ) -> Loader:
-        """A loader of the batches of a generator, read ahead in a thread or process.
+        """A loader of the batches of a generator (`fluid.io.DataLoader.from_generator`).
 
-        In dygraph mode it is iterable and gives lists of Tensors; `feed_list` is not needed.
+        It reads ahead in a thread or process. In dygraph mode it is iterable and gives lists of Tensors; `feed_list` is
+        not needed.
 
-        `feed_list`: the Variables that batches are for (or their names); `capacity`: how many batches may wait.
-        `iterable`: loop over it and feed what it gives; otherwise the default main program gets operators that read
-        from it, and `start` and `reset` bracket each epoch. `return_list`: an iterable loader gives lists of
-        LoDTensors instead of dictionaries. `drop_last`: leave out batches at the end that are fewer than the devices.
-        `use_double_buffer`: batches for GPUs are copied there before they are taken (the CPU needs no second buffer).
-        `use_multiprocess`: the generator runs in a process of its own, which hands batches over through shared
-        memory. Each epoch forks this process in its current state. `persistent_workers`: the process stays for the next
-        epoch, if one was read to its end, and calls the generator function again: changes made there persist, but
-        changes made here after the first epoch are not seen (except the states of `random` and `numpy.random`, which
-        are exchanged). Raises ValueError for a missing feed_list or a capacity below 1, TypeError for
-        other kinds of arguments. Follows `fluid.io.DataLoader.from_generator`.
+        Args:
+            feed_list: the Variables that batches are for (or their names).
+            capacity: how many batches may wait.
+            use_double_buffer: batches for GPUs are copied there before they are taken (the CPU needs no second buffer).
+            iterable: loop over it and feed what it gives; otherwise the default main program gets operators that read
+                from it, and `start` and `reset` bracket each epoch.
+            return_list: an iterable loader gives lists of LoDTensors instead of dictionaries.
+            use_multiprocess: the generator runs in a process of its own, which hands batches over through shared
+                memory. Each epoch forks this process in its current state.
+            drop_last: leave out batches at the end that are fewer than the devices.
+            persistent_workers: the process stays for the next epoch, if one was read to its end, and calls the
+                generator function again: changes made there persist, but changes made here after the first epoch are
+                not seen (except the states of `random` and `numpy.random`, which are exchanged).
+
+        Returns:
+            A loader without a source: give it one by `set_sample_generator`, `set_sample_list_generator` or
+            `set_batch_generator`.
+
+        Raises:
+            ValueError: `feed_list` is missing, or `capacity` is below 1.
+            TypeError: for other kinds of arguments.
+
+        Example:
+            >>> import numpy as np
+            >>> import paddle.fluid as fluid
+
+            >>> def batches():
+            ...     for number in range(3):
+            ...         yield [np.full([2, 1], number, "float32")]
+            >>> x = fluid.data("x", [None, 1], "float32")
+            >>> loader = fluid.io.DataLoader.from_generator(feed_list=[x], capacity=4)
+            >>> _ = loader.set_batch_generator(batches, places=fluid.cpu_places(1))
+            >>> exe, total = fluid.Executor(fluid.CPUPlace()), fluid.layers.reduce_sum(x)
+            >>> [exe.run(feed=feed, fetch_list=[total])[0].item() for feed in loader()]
+            [0.0, 2.0, 4.0]
         """
         return make_loader(
             feed_list,

@@ -177,8 +177,18 @@ conv2d = of_kind(
         name: the prefix of the names of parameters and results.
         data_format: 'NCHW' or 'NHWC'.
 
+    Returns:
+        Images of `num_filters` channels; a padding of p and a stride of s make H
+        (H + 2p - dilation * (height - 1) - 1) // s + 1.
+
     Raises:
         TypeError, ValueError: for arguments that do not fit; they name the argument.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> images = fluid.data("images", [None, 3, 32, 32], "float32")
+        >>> fluid.layers.conv2d(images, num_filters=8, filter_size=3, padding=1).shape
+        (-1, 8, 32, 32)
     """,
 )
 conv3d = of_kind(
@@ -313,8 +323,18 @@ pool2d = of_kind(
         exclusive: average only the elements inside the image.
         data_format: 'NCHW' or 'NHWC'.
 
+    Returns:
+        Images of as many channels; a padding of p and a stride of s make H (H + 2p - height) // s + 1, with
+        `ceil_mode` rounded up.
+
     Raises:
         TypeError, ValueError: for arguments that do not fit; they name the argument.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> images = fluid.data("images", [None, 3, 32, 32], "float32")
+        >>> fluid.layers.pool2d(images, pool_size=2, pool_type="avg", pool_stride=2).shape
+        (-1, 3, 16, 16)
     """,
 )
 pool3d = of_kind(

@@ -238,13 +238,26 @@ def batch_norm(
         momentum: a number, or a float32 variable of one element.
         epsilon: added to the variance.
         param_attr, bias_attr: a ParamAttr, a name or an initializer of scale (ones) and shift (zeros).
+        data_layout: 'NCHW' or 'NHWC': which dimension has the channels.
         in_place: accepted and without effect: memory is planned for all operators.
+        name: the prefix of the names of parameters and results.
         moving_mean_name, moving_variance_name: names of the moving averages.
         do_model_average_for_mean_and_var: whether ModelAverage averages them as well.
         use_global_stats: use the moving averages in training too.
 
+    Returns:
+        A tensor of the shape and type of `input`.
+
     Raises:
         TypeError, ValueError: for arguments that do not fit.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> images = fluid.data("images", [None, 3, 32, 32], "float32")
+        >>> fluid.layers.batch_norm(images, act="relu").shape
+        (-1, 3, 32, 32)
+        >>> sorted(one.name for one in fluid.default_main_program().all_parameters())
+        ['batch_norm_0.b_0', 'batch_norm_0.w_0', 'batch_norm_0.w_1', 'batch_norm_0.w_2']
     """
     return _batch_norm("batch_norm", locals())
 

@@ -59,11 +59,27 @@ def dropout(
             last `eval()` or `train()` of a layer decides, as it does for declarative functions if `is_test` is false.
         seed: draw the same mask in every run; by default the program's `random_seed`, or anew each run if
             that is 0.
+        name: the name of the result.
         dropout_implementation: 'downgrade_in_infer' multiplies with 1 - dropout_prob in tests;
             'upscale_in_train' divides by it in training.
 
+    Returns:
+        A tensor of the shape and type of `x`.
+
     Raises:
         TypeError, ValueError: for arguments that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> y = fluid.layers.dropout(fluid.data("x", [None], "float32"), dropout_prob=0.5)
+        >>> exe, rows = fluid.Executor(fluid.CPUPlace()), np.ones(1000, "float32")
+        >>> 400 < int(exe.run(feed={"x": rows}, fetch_list=[y])[0].sum()) < 600
+        True
+        >>> test = fluid.default_main_program().clone(for_test=True)
+        >>> exe.run(test, feed={"x": rows[:2]}, fetch_list=[y])
+        [array([0.5, 0.5], dtype=float32)]
     """
     check_dtype(x, "x", "dropout")
     if dropout_implementation is not None or isinstance(

@@ -49,12 +49,26 @@ class Binary(Protocol):
     ) -> Variable: ...
 
 
-_ALIGNED = """`x` and `y` are of one type.
+_ALIGNED = """
 
-    The shape of the one with fewer dimensions stands at dimension `axis` of the other (-1: at its end), and ones in
-    either shape are repeated. `act` names an activation of the result.
+    Args:
+        x, y: tensors of one type: float32, float64, int32 or int64. Sizes of 1 in either shape are repeated.
+        axis: the dimension of the tensor with more dimensions at which the shape of the other stands; -1: at its end.
+        act: the name of an activation of the result.
+        name: the name of the result.
 
-    Raises TypeError for anything but Variables, OperatorError (a ValueError) for shapes or types that do not fit.
+    Returns:
+        A tensor of their type and of the larger shape.
+
+    Raises:
+        TypeError: `x` or `y` is no Variable, or of another type.
+        OperatorError: (a ValueError) the shapes or types do not fit.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 3, 4], "float32"), fluid.data("y", [3], "float32")
+        >>> THIS(x, y, axis=1).shape
+        (-1, 3, 4)
     """
 
 
@@ -114,7 +128,27 @@ Dim = int | Sequence[int] | None
 
 
 def mean(x: Variable, name: str | None = None) -> Variable:
-    """The mean of all elements of the float `x`, of shape [1] (`fluid.layers.mean`)."""
+    """The mean of all elements (`fluid.layers.mean`).
+
+    Args:
+        x: a float tensor of any shape.
+        name: the name of the result.
+
+    Returns:
+        A tensor of shape [1] and the type of `x`.
+
+    Raises:
+        TypeError: `x` is no Variable, or of another type.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> with fluid.dygraph.guard():
+        ...     x = fluid.dygraph.to_variable(np.array([[1, 2], [3, 6]], "float32"))
+        ...     print(fluid.layers.mean(x).numpy())
+        [3.]
+    """
     return run_layer("mean", locals())
 
 
@@ -126,12 +160,26 @@ class Reduction(Protocol):
     ) -> Variable: ...
 
 
-_DIMENSIONS = """`dim` is a dimension or a list of them, negative ones counted from the end; None or []: all.
+_DIMENSIONS = """
 
-    The result lacks those dimensions, or has them with size 1 if `keep_dim`; without any left it is of shape [1].
-    `name`: its name.
+    Args:
+        input: a tensor of TYPES.
+        dim: a dimension or a list of them, negative ones counted from the end; None or []: all.
+        keep_dim: keep those dimensions, with size 1.
+        name: the name of the result.
 
-    Raises TypeError if `input` is no Variable or `dim` no integer or list, OperatorError if `dim` is out of range.
+    Returns:
+        A tensor of the type of `input` without those dimensions; of shape [1] if none is left.
+
+    Raises:
+        TypeError: `input` is no Variable, or `dim` no integer or list.
+        OperatorError: `dim` is out of range.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x = fluid.data("x", [None, 3, 4], "SAMPLE")
+        >>> THIS(x, dim=[1, 2]).shape, THIS(x, dim=1, keep_dim=True).shape
+        ((-1,), (-1, 1, 4))
     """
 
 
@@ -154,7 +202,9 @@ def _reduction(op_type: str) -> Reduction:
         }
         return run_layer(op_type, given, X="input")
 
-    return public(function, op_type, note=_DIMENSIONS)
+    logical = op_type in ("reduce_all", "reduce_any")
+    note = _DIMENSIONS.replace("TYPES", "bool" if logical else "float32, float64, int32 or int64")
+    return public(function, op_type, note=note.replace("SAMPLE", "bool" if logical else "float32"))
 
 
 reduce_sum: Reduction = _reduction("reduce_sum")

@@ -50,8 +50,17 @@ def fill_constant(
         force_cpu: kept in the program; the value is the same.
         out: what to write; a new variable by default.
 
+    Returns:
+        A tensor of that shape and type; `out` if given.
+
     Raises:
         TypeError: `shape`, `dtype` or `out` is of another type.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> half = fluid.layers.fill_constant([2], "float32", 0.5)
+        >>> fluid.Executor(fluid.CPUPlace()).run(fetch_list=[half])
+        [array([0.5, 0.5], dtype=float32)]
     """
     return _filled(LayerHelper("fill_constant"), shape, dtype, value, force_cpu, out)
 

@@ -53,6 +53,9 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
         axis: a dimension, negative ones counted from the end, or a Variable that tells it.
         name: the name of the result.
 
+    Returns:
+        A tensor whose size in `axis` is the sum of theirs.
+
     Raises:
         TypeError: `input` holds something else.
         OperatorError: the shapes do not fit.

@@ -61,6 +61,12 @@ def matmul(
         TypeError: `x` or `y` is not a float Variable.
         AssertionError: the width of `x` is not the height of `y`.
         ValueError: the batch dimensions differ.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x, y = fluid.data("x", [None, 5, 3], "float32"), fluid.data("y", [None, 5, 4], "float32")
+        >>> fluid.layers.matmul(x, y, transpose_x=True).shape
+        (-1, 3, 4)
     """
     given = locals()
     if not is_eager([x, y]):

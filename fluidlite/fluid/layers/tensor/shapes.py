@@ -112,6 +112,9 @@ def reshape(
         inplace: return `x` itself, changed; of an eager tensor another one all the same, with a warning.
         name: the name of the result.
 
+    Returns:
+        A tensor of that shape and the type of `x`.
+
     Raises:
         TypeError: `shape` is no list, tuple or Variable.
         ValueError: `shape` cannot fit `x`.
@@ -147,9 +150,25 @@ def reshape(
 
 
 def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Variable:
-    """`input` without the dimensions of size 1 at `axes`, or without any if empty (`fluid.layers.squeeze`).
+    """`input` without dimensions of size 1 (`fluid.layers.squeeze`).
 
-    Raises TypeError for `axes` that is no list, OperatorError for a dimension of another size.
+    Args:
+        input: a tensor of any type.
+        axes: a list of the dimensions to leave out, negative ones counted from the end; [] leaves out all of size 1.
+        name: the name of the result.
+
+    Returns:
+        A tensor of as many elements and of the same type.
+
+    Raises:
+        TypeError: `axes` is no list.
+        OperatorError: a dimension has another size.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x = fluid.data("x", [None, 1, 3, 1], "float32")
+        >>> fluid.layers.squeeze(x, axes=[1]).shape
+        (-1, 3, 1)
     """
     check_variable(input, "input", "squeeze")
     axes = as_number_list(axes)
@@ -163,10 +182,24 @@ def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Va
 def unsqueeze(
     input: Variable, axes: int | Sequence[int | Variable] | Variable, name: str | None = None
 ) -> Variable:
-    """`input` with dimensions of size 1 put in at `axes`, one after another (`fluid.layers.unsqueeze`).
+    """`input` with dimensions of size 1 put in (`fluid.layers.unsqueeze`).
 
-    `axes`: an integer, a list in which Variables may stand, or a Variable. Raises TypeError for anything
-    else.
+    Args:
+        input: a tensor of any type.
+        axes: where they stand, one after another: an integer, a list in which Variables may stand, or a Variable.
+        name: the name of the result.
+
+    Returns:
+        A tensor of as many elements and of the same type.
+
+    Raises:
+        TypeError: `axes` is something else.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> x = fluid.data("x", [None, 3], "float32")
+        >>> fluid.layers.unsqueeze(x, axes=[1, 3]).shape
+        (-1, 1, 3, 1)
     """
     check_variable(input, "input", "unsqueeze")
     places: Any = as_number_list([axes] if isinstance(axes, int) else axes)
@@ -190,10 +223,25 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
 
 
 def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Variable:
-    """`x` with its dimensions in the order `perm` (`fluid.layers.transpose`).
+    """`x` with its dimensions in another order (`fluid.layers.transpose`).
 
-    Raises TypeError unless `perm` is a list or tuple, ValueError unless it is a permutation of the
-    dimensions of `x`.
+    Args:
+        x: a tensor of floats or integers.
+        perm: the dimensions of `x` in the order that they get.
+        name: the name of the result.
+
+    Returns:
+        A tensor of the type of `x`, whose size i is size `perm[i]` of `x`.
+
+    Raises:
+        TypeError: `perm` is no list or tuple.
+        ValueError: `perm` is no permutation of the dimensions of `x`.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> images = fluid.data("images", [None, 3, 32, 28], "float32")
+        >>> fluid.layers.transpose(images, [0, 2, 3, 1]).shape
+        (-1, 32, 28, 3)
     """
     check_variable(x, "x", "transpose")
     perm = as_number_list(perm)

@@ -103,7 +103,24 @@ def create_global_var(
 
 
 def cast(x: Variable, dtype: Any) -> Variable:
-    """`x` converted to element type `dtype` (`fluid.layers.cast`)."""
+    """`x` converted to element type `dtype` (`fluid.layers.cast`).
+
+    Args:
+        x: a tensor of any shape and of bool, floats or integers.
+        dtype: the type: its name, a NumPy type or a `VarType`.
+
+    Returns:
+        A tensor of the shape of `x`; fractions are cut off where integers are made.
+
+    Raises:
+        TypeError: `x` is no Variable, or `dtype` no type.
+
+    Example:
+        >>> import paddle.fluid as fluid
+        >>> label = fluid.data("label", [None, 1], "int64")
+        >>> fluid.layers.cast(label, "float32").shape
+        (-1, 1)
+    """
     check_variable(x, "x", "cast")
     target = to_vartype(dtype)
     attrs = {"in_dtype": int(x.dtype), "out_dtype": int(target)}
