@@ -1,10 +1,9 @@
 """Imports inside the package go one way: a folder imports those above it in this list and none below."""
 
 import ast
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 import fluidlite
 from fluidlite.base.names.fluid_modules import TOP
@@ -57,26 +56,43 @@ def module_of(path):
     return parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
 
 
+@dataclass
+class Source:
+    """What a file says: its imports, inside functions as well, as (line, module), and the rest that is asked here."""
+
+    imports: list[tuple[int, list[str]]] = field(default_factory=list)
+    for_types: set[int] = field(default_factory=set)
+    """The lines of imports that only type checkers follow."""
+    strings: list[tuple[int, str]] = field(default_factory=list)
+    topic: str = ""
+
+
 @cache
-def parsed(path):
-    return ast.parse(path.read_text(encoding="utf8"))
-
-
-def imported(path):
-    """(line, module of this package) for every import in a file, inside functions as well."""
+def source(path):
+    """A file of the package, without its tree: those of all files together are large."""
+    tree = ast.parse(path.read_text(encoding="utf8"))
+    found = Source(topic=(ast.get_docstring(tree) or "").split("\n\n")[0])
     package = ("fluidlite", *path.relative_to(ROOT).parts[:-1])
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found = [alias.name.split(".") for alias in node.names]
+            found.imports += [(node.lineno, alias.name.split(".")) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = list(package[: len(package) - node.level + 1]) if node.level else []
             base += node.module.split(".") if node.module else []
-            found = [[*base, alias.name] for alias in node.names]
-        else:
-            continue
-        for parts in found:
-            if parts[0] == "fluidlite":
-                yield node.lineno, parts[1:]
+            found.imports += [(node.lineno, [*base, alias.name]) for alias in node.names]
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            found.for_types.update(range(node.lineno, node.body[-1].end_lineno + 1))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.strings.append((node.lineno, node.value.partition(".")[0]))
+    return found
+
+
+def imported(path, for_types=True):
+    """(line, module of this package) for every import in a file; without those `for_types` if they do not count."""
+    found = source(path)
+    for line, parts in found.imports:
+        if parts[0] == "fluidlite" and (for_types or line not in found.for_types):
+            yield line, parts[1:]
 
 
 def top(parts):
@@ -88,44 +104,39 @@ def top(parts):
 
 
 FILES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
+FOLDERS = sorted({path.parent for path in FILES})
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_one_way(path):
-    here = top(module_of(path))
-    assert here in RANK, f"say in LAYERS where {path} belongs"
-    for line, parts in imported(path):
-        there = top(parts)
-        assert RANK[there] <= RANK[here], f"{path}:{line}: {here} imports {there}, which is built on it"
-        if here == "_ext":
-            assert there == "_ext", f"{path}:{line}: _ext imports nothing of the package"
+def test_imports_go_one_way():
+    wrong = []
+    for path in FILES:
+        here = top(module_of(path))
+        assert here in RANK, f"say in LAYERS where {path} belongs"
+        for line, parts in imported(path):
+            there = top(parts)
+            if RANK[there] > RANK[here]:
+                wrong.append(f"{path}:{line}: {here} imports {there}, which is built on it")
+            if here == "_ext" != there:
+                wrong.append(f"{path}:{line}: _ext imports nothing of the package")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if module_of(path)[0] == "executor"], ids=str)
-def test_imports_inside_the_executor_go_one_way(path):
-    here = EXECUTOR.index((*module_of(path), "__init__")[1])
-    for_types = {
-        line
-        for node in parsed(path).body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for line in range(node.lineno, node.end_lineno + 1)
-    }
-    for line, parts in imported(path):
-        if parts[0] == "executor" and line not in for_types:
-            there = parts[1]
-            assert EXECUTOR.index(there) <= here, f"{path}:{line}: {EXECUTOR[here]} imports {there}"
+def test_imports_inside_the_executor_go_one_way():
+    wrong = []
+    for path in (path for path in FILES if module_of(path)[0] == "executor"):
+        here = EXECUTOR.index((*module_of(path), "__init__")[1])
+        for line, parts in imported(path, for_types=False):
+            if parts[0] == "executor" and EXECUTOR.index(parts[1]) > here:
+                wrong.append(f"{path}:{line}: {EXECUTOR[here]} imports {parts[1]}")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_the_gpu_backend_imports_cupy(path):
-    if module_of(path)[:2] == ("backend", "cupy_"):
-        return
-    for node in ast.walk(parsed(path)):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-        names += [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
-        for name in names:
-            assert name.split(".")[0] not in ("cupy", "cupyx"), f"{path}:{node.lineno} imports {name}"
+def test_only_the_gpu_backend_imports_cupy():
+    wrong = []
+    for path in (path for path in FILES if module_of(path)[:2] != ("backend", "cupy_")):
+        named = [(line, parts[0]) for line, parts in source(path).imports] + source(path).strings
+        wrong += [f"{path}:{line} imports {name}" for line, name in named if name in ("cupy", "cupyx")]
+    assert wrong == []
 
 
 def test_every_folder_and_module_is_listed():
@@ -137,35 +148,26 @@ def test_every_folder_and_module_is_listed():
     assert {name for name in found if "." not in name} - {"__init__", "__main__"} == TOP
 
 
-def for_types(tree):
-    """The lines of imports that only type checkers follow."""
-    return {
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for line in range(node.lineno, node.body[-1].end_lineno + 1)
-    }
+def test_files_of_a_folder_do_not_import_each_other_in_circles():
+    circles = []
+    for folder in FOLDERS:
+        here = list(folder.relative_to(ROOT).parts)
+        imports = {}
+        for path in folder.glob("*.py"):
+            if path.name != "__init__.py":
+                parts = [found for _, found in imported(path, for_types=False)]
+                imports[path.stem] = {
+                    found[len(here)] for found in parts if found[: len(here)] == here != found
+                }
+        reached = {name: set(found) for name, found in imports.items()}
+        for middle in imports:
+            for found in reached.values():
+                if middle in found:
+                    found |= reached[middle]
+        circles += [f"{folder}: {name} imports itself" for name, found in reached.items() if name in found]
+    assert circles == []
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=str)
-def test_files_of_a_folder_do_not_import_each_other_in_circles(folder):
-    imports = {}
-    for path in folder.glob("*.py"):
-        if path.name != "__init__.py":
-            lines = for_types(parsed(path))
-            here = list(folder.relative_to(ROOT).parts)
-            parts = [found for line, found in imported(path) if line not in lines]
-            imports[path.stem] = {found[len(here)] for found in parts if found[: len(here)] == here != found}
-    reached = {name: set(found) for name, found in imports.items()}
-    for middle in imports:
-        for found in reached.values():
-            if middle in found:
-                found |= reached[middle]
-    circle = {name for name, found in reached.items() if name in found}
-    assert not circle, f"{folder}: {sorted(circle)} import each other"
-
-
-@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=str)
-def test_each_folder_says_its_topic_in_a_sentence(folder):
-    first = (ast.get_docstring(parsed(folder / "__init__.py")) or "").split("\n\n")[0]
-    assert first.rstrip().endswith((".", "..."))
+def test_each_folder_says_its_topic_in_a_sentence():
+    topics = {folder: source(folder / "__init__.py").topic.rstrip() for folder in FOLDERS}
+    assert [str(folder) for folder, topic in topics.items() if not topic.endswith((".", "..."))] == []

@@ -7,8 +7,6 @@ import ast
 import inspect
 from pathlib import Path
 
-import pytest
-
 import fluidlite as fluid
 from fluidlite.base.names.stand_ins import is_stand_in
 
@@ -55,8 +53,13 @@ def _ours(path):
     return found
 
 
-@pytest.mark.parametrize("line", RECORDED, ids=lambda line: line.partition("(")[0])
-def test_takes_what_fluid_takes(line):
+def test_all_take_what_fluid_takes():
+    assert len(RECORDED) > 600
+    for line in RECORDED:
+        _check(line)
+
+
+def _check(line):
     path, _, text = line[:-1].partition("(")
     try:
         ours = _ours(path)

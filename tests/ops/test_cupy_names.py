@@ -44,29 +44,29 @@ def problem(parts: list[str]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_names(path):
-    for node, parts in attributes(ast.parse(path.read_text(encoding="utf8"))):
-        found = problem(parts)
-        assert found is None, f"{path.name}:{node.lineno}: {found}"
+def keywords(call: ast.Call) -> str | None:
+    """The message if a call `xp.a(...)` has keywords that CuPy's function does not take; else None."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return None
+    parameters = API["functions"].get(function.attr) if function.value.id == "xp" else None
+    if parameters is None:
+        return None
+    taken = signature(parameters).parameters.values()
+    wrong = {each.arg for each in call.keywords if each.arg} - {each.name for each in taken}
+    if not wrong or any(each.kind is each.VAR_KEYWORD for each in taken):
+        return None
+    return f"cupy.{function.attr} has no {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_keywords(path):
-    """Functions are called with keywords that they take."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            continue
-        if not (isinstance(node.func.value, ast.Name) and node.func.value.id == "xp"):
-            continue
-        parameters = API["functions"].get(node.func.attr)
-        if parameters is None:
-            continue
-        taken = signature(parameters).parameters.values()
-        if any(each.kind is each.VAR_KEYWORD for each in taken):
-            continue
-        wrong = {each.arg for each in node.keywords if each.arg} - {each.name for each in taken}
-        assert not wrong, f"{path.name}:{node.lineno}: cupy.{node.func.attr} has no {sorted(wrong)}"
+def test_names_and_keywords():
+    wrong = []
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf8"))
+        found = [(node.lineno, problem(parts)) for node, parts in attributes(tree)]
+        found += [(node.lineno, keywords(node)) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        wrong += [f"{path.name}:{line}: {text}" for line, text in found if text]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,8 @@ def test_keywords(path):
 )
 def test_what_does_not_exist_is_found(parts, text):
     assert problem(parts) == text
+
+
+def test_wrong_keywords_are_found():
+    wrong, right = ast.parse("xp.concatenate(a, axes=1); xp.concatenate(a, axis=1)").body
+    assert keywords(wrong.value) == "cupy.concatenate has no ['axes']" and keywords(right.value) is None

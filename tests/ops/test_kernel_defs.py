@@ -4,8 +4,6 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 from fluidlite._ext import dnn, kernels
 from fluidlite.ops.kernels.kernel_def import DECLARED
 
@@ -48,35 +46,35 @@ def test_every_kernel_is_declared_once():
     assert set(DECLARED) - set(TABLES) <= WITHOUT_LIBRARY
 
 
-@pytest.mark.parametrize("key", sorted(TABLES), ids=lambda key: key[0] + (".*" if key[1] else ""))
-def test_declarations_are_as_in_the_tables(key):
-    kernel = DECLARED[key]
-    assert set(TABLES[key]) - {""} == set(kernel.types.split())
-    if kernel.name == "chain":
-        return  # the numbers of its steps follow from its integers
-    parts = [takes.split("|") for takes in TABLES[key].values()]
-    for operands, *_ in parts:
-        optional = [word.endswith("?") for word in re.sub(r"[()*]", "", kernel.operands).split()]
-        assert optional == [mark == "n" for mark in re.sub(r"[^xn]", "", operands)], operands
-        assert ("*" in kernel.operands) == ("(" in operands), operands
-    for names, takes in ((kernel.ints, [p[1] for p in parts]), (kernel.floats, [p[2] for p in parts])):
-        least, most, repeats = zip(*map(counts, takes), strict=True)
-        assert declared_counts(names) == (min(least), max(most), any(repeats)), (names, takes)
+def test_declarations_are_as_in_the_tables():
+    for key, table in TABLES.items():
+        kernel = DECLARED[key]
+        assert set(table) - {""} == set(kernel.types.split()), key
+        if kernel.name == "chain":
+            continue  # the numbers of its steps follow from its integers
+        parts = [takes.split("|") for takes in table.values()]
+        for operands, *_ in parts:
+            optional = [word.endswith("?") for word in re.sub(r"[()*]", "", kernel.operands).split()]
+            assert optional == [mark == "n" for mark in re.sub(r"[^xn]", "", operands)], (key, operands)
+            assert ("*" in kernel.operands) == ("(" in operands), (key, operands)
+        for names, takes in ((kernel.ints, [p[1] for p in parts]), (kernel.floats, [p[2] for p in parts])):
+            least, most, repeats = zip(*map(counts, takes), strict=True)
+            assert declared_counts(names) == (min(least), max(most), any(repeats)), (key, names, takes)
 
 
-@pytest.mark.parametrize("kernel", DECLARED.values(), ids=lambda kernel: kernel.name)
-def test_names_are_of_operands_integers_and_reals(kernel):
-    operands = set(kernel.places)
-    assert set(kernel.made) <= operands
-    for out, source in kernel.aliases:
-        assert out in kernel.made and source in operands and source not in kernel.made, (out, source)
-    end = kernel.epilogue
-    if end is not None:
-        names = {end.activation, *end.channels} - {""}
-        assert names <= set(kernel.int_places) and {end.accumulates} - {""} <= set(kernel.float_places)
-        assert {end.bias} - {""} <= operands
-        for other in {end.normalized, end.logarithm} - {""}:
-            assert (other, True) in DECLARED
+def test_names_are_of_operands_integers_and_reals():
+    for kernel in DECLARED.values():
+        operands = set(kernel.places)
+        assert set(kernel.made) <= operands, kernel.name
+        for out, source in kernel.aliases:
+            assert out in kernel.made and source in operands - set(kernel.made), (kernel.name, out, source)
+        end = kernel.epilogue
+        if end is not None:
+            names = {end.activation, *end.channels} - {""}
+            assert names <= set(kernel.int_places), kernel.name
+            assert {end.accumulates} - {""} <= set(kernel.float_places), kernel.name
+            assert {end.bias} - {""} <= operands, kernel.name
+            assert all((other, True) in DECLARED for other in {end.normalized, end.logarithm} - {""})
 
 
 NAME = re.compile(r"(\**)([A-Z]\w*)\??(\**)( \([^()]*\)\??)?")
