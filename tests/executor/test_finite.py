@@ -9,6 +9,7 @@ from fluidlite.base import flags
 from fluidlite.base.errors import EnforceNotMet, EOFException
 from fluidlite.executor.interpreter.interpreter import Interpreter
 
+from ..engines import run_by
 from ..refusals import refuses
 
 
@@ -288,15 +289,15 @@ def test_the_first_operator_is_named_in_any_block(build, x, operator, variable):
 
 def test_the_interpreter_names_the_same(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(flags, "_engine", "interpret")
-    for build, x, operator, variable in NAMED:
-        main, startup, out = program(build, lod=build is words)
-        scope = first_values(startup)
-        if operator is None:
-            run(main, out, x, scope)
-        else:
-            with pytest.raises(EnforceNotMet, match=rf"\[op={operator}\] \[tensor={variable}\]"):
-                run(main, out, x, scope, [1, 2] if build is words else None)
+    with run_by("interpret"):
+        for build, x, operator, variable in NAMED:
+            main, startup, out = program(build, lod=build is words)
+            scope = first_values(startup)
+            if operator is None:
+                run(main, out, x, scope)
+            else:
+                with pytest.raises(EnforceNotMet, match=rf"\[op={operator}\] \[tensor={variable}\]"):
+                    run(main, out, x, scope, [1, 2] if build is words else None)
 
 
 def test_plans_with_loops_and_branches_have_checks():

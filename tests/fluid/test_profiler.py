@@ -9,10 +9,10 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import core, profiler
-from fluidlite.base import flags
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.base.reports import profiling
 
+from ..engines import run_by
 from ..refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -91,10 +91,9 @@ def test_counts_the_operators_of_plans(trace, capsys):
     }
 
 
-def test_counts_the_operators_of_the_interpreter(trace, capsys, monkeypatch):
-    monkeypatch.setattr(flags, "_engine", "interpret")
+def test_counts_the_operators_of_the_interpreter(trace, capsys):
     train = steps()
-    with profiler.profiler("CPU", None, trace):
+    with run_by("interpret"), profiler.profiler("CPU", None, trace):
         train(2)
     counted = calls(capsys.readouterr().out)
     types = [op.type for op in fluid.default_main_program().global_block().ops]

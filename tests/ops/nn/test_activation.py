@@ -5,7 +5,6 @@ import pytest
 from scipy import special
 
 import fluidlite as fluid
-from fluidlite.base import flags
 from fluidlite.ops import registry
 
 from ..harness import check, run_kernel
@@ -157,9 +156,7 @@ def test_types_are_kept(op_type, dtype):
     assert run_kernel(op_type, {"X": x.astype(dtype)}, attrs)["Out"][0].dtype == dtype
 
 
-@pytest.mark.parametrize("engine", ["interpret", "plan"])
-def test_what_is_no_number_stays_none(engine, monkeypatch):
-    monkeypatch.setattr(flags, "_engine", engine)
+def test_what_is_no_number_stays_none(engine):
     main = fluid.Program()
     with fluid.program_guard(main):
         x = fluid.data("x", [3])
