@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import functools
 import gc
 import os
 import random
@@ -63,6 +64,7 @@ def repeatable(request):
         kernels.seeds_from(0)
 
 
+@functools.cache
 def real_gpu() -> bool:
     """Whether tests run on a real GPU: there is one, or FLUIDLITE_TEST_REAL_GPU=1 says so (0: simulate)."""
     wish = os.environ.get("FLUIDLITE_TEST_REAL_GPU")

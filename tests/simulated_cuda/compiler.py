@@ -140,11 +140,8 @@ def compile_module(code: str, options: tuple[str, ...], names: tuple[str, ...]) 
     """
     flags = [each for each in options if each.startswith(("-D", "-U", "-I"))]
     standard = next((each for each in options if each.startswith("-std=")), "-std=c++17")
-    expanded = run(["g++", "-E", "-P", "-x", "c++", standard, *PREDEFINED, *flags, "-"], code)
-    if expanded.returncode:
-        raise CompileException(expanded.stderr, code, "simulated.cu", options, "nvrtc")
-    text, kernels = rewritten(expanded.stdout, names)
     try:
+        text, kernels = rewritten(expanded(code, standard, *PREDEFINED, *flags), names)
         path = built(text, [standard, *CHECKED])
     except RuntimeError as error:
         raise CompileException(str(error), code, "simulated.cu", options, "nvrtc") from None
@@ -154,6 +151,24 @@ def compile_module(code: str, options: tuple[str, ...], names: tuple[str, ...]) 
     library.sim_shared_size.restype = ctypes.c_uint
     library.sim_module_start.restype = library.sim_module_end.restype = ctypes.c_void_p
     return Compiled(library, kernels)
+
+
+def expanded(code: str, *flags: str) -> str:
+    """The source after the preprocessor, kept as well: the package puts its headers into the source itself.
+
+    Raises:
+        RuntimeError: the preprocessor's messages.
+    """
+    target = cache_folder() / f"{digest(code, *flags)}.ii"
+    if target.exists():
+        return target.read_text()
+    done = run(["g++", "-E", "-P", "-x", "c++", *flags, "-"], code)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    made = target.with_suffix(f".{os.getpid()}")
+    made.write_text(done.stdout)
+    made.replace(target)
+    return done.stdout
 
 
 def rewritten(text: str, names: tuple[str, ...]) -> tuple[str, dict[str, tuple[str, int | None]]]:

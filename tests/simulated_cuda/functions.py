@@ -225,6 +225,7 @@ def linalg(name: str, function: Callable[..., Any], parameters: Any) -> Callable
     return run
 
 
+@functools.cache
 def special() -> dict[str, Any]:
     """`cupyx.scipy.special`, as far as SciPy has the same."""
     source = importlib.import_module("scipy.special")

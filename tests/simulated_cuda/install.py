@@ -42,6 +42,12 @@ class Simulation:
         self.cublas: FakeCublas | None = None
 
 
+def _loaded() -> list[str]:
+    """The modules of CuPy's packages that are imported now, real or simulated."""
+    packages = ("cupy", "cupyx", "cupy_backends")
+    return [name for name in sys.modules if name.startswith("cupy") and name.partition(".")[0] in packages]
+
+
 def install(**options: Any) -> Simulation:
     """Simulate a machine from now on.
 
@@ -59,7 +65,7 @@ def install(**options: Any) -> Simulation:
     """
     if set_machine(made := Machine(Options(**options))) is not None:
         raise RuntimeError("a machine is simulated already")
-    for name in [n for n in sys.modules if n.split(".")[0] in ("cupy", "cupyx", "cupy_backends")]:
+    for name in _loaded():
         _hidden[name] = sys.modules.pop(name)
     methods.attach()
     pools.allocators.reset()
@@ -75,7 +81,7 @@ def uninstall() -> None:
     try:
         forget()
     finally:
-        for name in [n for n in sys.modules if n.split(".")[0] in ("cupy", "cupyx", "cupy_backends")]:
+        for name in _loaded():
             del sys.modules[name]
         sys.modules.update(_hidden)
         _hidden.clear()

@@ -1,5 +1,6 @@
 """Operators and methods of arrays that are the functions of the same name."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -92,7 +93,8 @@ def scatter(name: str) -> Callable[..., None]:
     return lambda self, slices, value: indexing.scatter(name, self, slices, value)
 
 
+@functools.cache
 def attach() -> None:
-    """Give the array class its operators and methods."""
+    """Give the array class its operators and methods, once."""
     for name, function in operators().items():
         setattr(ndarray, name, function)
