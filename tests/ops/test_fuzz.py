@@ -21,7 +21,7 @@ from .fuzz.graphs import Graph
 
 RECORDED = Path(recipes.__file__).with_name("recorded.json.gz")
 QUICK = settings(
-    max_examples=3,
+    max_examples=2,
     derandomize=True,
     deadline=None,
     database=None,
@@ -60,7 +60,7 @@ def test_every_way_agrees(op):
     agree()
 
 
-@settings(parent=QUICK, max_examples=40)
+@settings(parent=QUICK, max_examples=20)
 @given(choosers())
 def test_programs_by_plan_and_interpreter(chooser):
     graph = Graph(chooser)

@@ -76,7 +76,7 @@ def plain(*shape: int) -> np.ndarray:
 def test_what_nets_are_made_of_stays_on_one_plan(given):
     found = sizes.check(given)
     assert found.differences == []
-    assert found.plans == 1 and found.sizes >= 6, found.guards
+    assert found.plans == 1 and found.sizes >= 4, found.guards
 
 
 @pytest.mark.parametrize("ceil_mode", [False, True])
@@ -89,11 +89,9 @@ def test_images_of_other_sizes_stay_on_one_plan(padding, ceil_mode):
     found = sizes.check(case("pool2d", {"X": plain(2, 3, 7, 9)}, attrs), sizes.by_every_axis)
     assert found.differences == []
     # With SAME there is padding for some sizes and none for others.
-    assert found.plans <= 1 + (padding == "SAME") and found.sizes == 6, found.guards
+    assert found.plans <= 1 + (padding == "SAME") and found.sizes == len(sizes.GROWTH), found.guards
 
 
-@pytest.mark.parametrize("first", range(0, 40, 10))
-def test_programs_at_other_sizes(first):
-    for number in range(first, first + 10):
-        found = sizes.check_program(number)
-        assert found.differences == [], number
+@pytest.mark.parametrize("number", range(20))
+def test_programs_at_other_sizes(number):
+    assert sizes.check_program(number).differences == []

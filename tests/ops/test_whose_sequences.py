@@ -111,7 +111,7 @@ def ragged(op: str, draw: int) -> Case | None:
 @pytest.mark.parametrize("op", ORDINARY)
 def test_interpreter_and_plan_agree(op):
     cases = (case for case in (ragged(op, draw) for draw in range(12)) if case is not None)
-    for case in islice(cases, 3):
+    for case in islice(cases, 2):
         want, got = ways.both(case, "interpret"), ways.both(case, "plan")
         assert compare.differences(want, got) == [], case
         for results in (want, got):

@@ -14,7 +14,7 @@ from ...engines import run_by
 from . import hostile
 from .hostile_formats import onnx_model
 
-COPIES = 40
+COPIES = 20
 """Damaged copies of each kind of file here; `python tests/fluid/io/hostile.py` tries more."""
 
 

@@ -25,13 +25,13 @@ from .compare import differences
 from .graphs import Graph
 from .ways import INTERMEDIATE, Result, attempt, complete
 
-ROWS = (3, 2, 5, 16, 17, 64, 1, 0, 3)
+ROWS = (3, 2, 17, 64, 1, 0, 3)
 """Sizes of the batch; the plan is made for the first."""
 GROWTH: tuple[Callable[[int], int], ...] = (
-    lambda n: n, lambda n: 2 * n, lambda n: n + 1, lambda n: max(2, n - 1), lambda n: n + 15, lambda n: n,
+    lambda n: n, lambda n: 2 * n, lambda n: max(2, n - 1), lambda n: n + 15, lambda n: n,
 )  # fmt: skip
 """Maps of every size above 1 to another; equal sizes stay equal."""
-COPIES = (2, 1, 3, 2, 5)
+COPIES = (2, 1, 5, 2)
 """Numbers of repetitions of a case's sequences."""
 PARAMETERS = frozenset("W Filter Weight U V Scale Bias Mean Variance Alpha WeightOut Param".split())
 """Slots of a model's parameters: their sizes stay."""
