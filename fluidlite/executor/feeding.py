@@ -20,7 +20,7 @@ from ..base.place import Place
 from ..base.selected_rows import SelectedRows
 from ..framework import Program, Variable
 from ..ops.registry import LEVEL
-from ..ops.tensor.selected_rows import parts
+from ..ops.tensor.gather import parts
 from .failures import shape_text
 from .lod_tensor import LoDTensor, LoDTensorArray
 

@@ -200,7 +200,7 @@ class RowRule:
     """How many rows `out` gets, by default those of all inputs."""
 
     native: Callable[[OpView], list[Call] | None] | None = None
-    """The C kernels; see `tensor/selected_rows.py` for what they work on."""
+    """The C kernels; see `tensor/gather.py` for what they work on."""
 
     cuda: str | None = None
     """The launcher for GPUs, as `Dispatch.cuda`."""

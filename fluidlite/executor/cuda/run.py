@@ -15,7 +15,7 @@ from ...backend.cupy_ import library, pools
 from ...base.dtypes import to_numpy
 from ...base.reports import profiling
 from ...base.selected_rows import SelectedRows
-from ...ops.tensor.selected_rows import parts
+from ...ops.tensor.gather import parts
 from .. import failures
 from ..ir.instructions import Instruction, lifetimes
 from .launch import Get

@@ -25,7 +25,7 @@ from ...framework import Block, Operator, Program, sequences
 from ...framework.operator import BlockMeta
 from ...ops import kernel_types
 from ...ops.registry import LodArray, OpView, Shape
-from ...ops.tensor.selected_rows import ROWS, VALUES
+from ...ops.tensor.gather import ROWS, VALUES
 from .. import failures
 from ..cuda import launch as device_launch
 from ..feeding import Feed, placed

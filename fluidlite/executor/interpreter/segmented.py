@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...framework import Block, Operator
-from ...ops.tensor.selected_rows import parts
+from ...ops.tensor.gather import parts
 from ..compile import compile_for_cpu
 from ..control_flow.blocks import needs_lowering, results
 from ..cpu.plan import Plan

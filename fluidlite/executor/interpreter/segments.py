@@ -13,7 +13,7 @@ from ...base.lod import Lod
 from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator, Program
 from ...ops.registry import EMPTY, LEVEL, grad_name
-from ...ops.tensor.selected_rows import parts
+from ...ops.tensor.gather import parts
 from ..control_flow.blocks import (
     control,
     everywhere,

@@ -4,7 +4,7 @@ float16       stored as such and computed in float32 on the CPU
 NaN checks    (FLAGS_check_nan_inf) as in Fluid the float results of kernels are checked, in the order of the names of
               slots: not feeds, integers and tensor arrays, nor the results of operators that call Python, have
               sub-blocks, or have non-tensor variables
-SelectedRows  pairs of arrays (`ops/tensor/selected_rows.py`), dense for operators without a rule
+SelectedRows  pairs of arrays (`ops/tensor/gather.py`), dense for operators without a rule
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ...base.dtypes import FLOATS, VarType
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator
-from ...ops.math.cast import NEAREST
+from ...ops.math.functions import NEAREST
 from ...ops.registry import EMPTY, GRAD, Call, Effects, OpDef, OpView, RowRule
-from ...ops.tensor.selected_rows import ROWS, VALUES, parts
+from ...ops.tensor.gather import ROWS, VALUES, parts
 from ..failures import Unsupported
 from .inference import in_place_of, infer, is_unplannable, renamed
 from .type_env import TypeEnv

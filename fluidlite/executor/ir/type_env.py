@@ -19,7 +19,7 @@ from ...base.dtypes import ITEM_BYTES, VarType, to_numpy, to_vartype
 from ...base.sizes import INFINITE, ShapeEnv, current
 from ...framework import Operator
 from ...ops.registry import EMPTY, LEVEL, LodArray, OpView, Shape
-from ...ops.tensor.selected_rows import ROWS, VALUES, parts
+from ...ops.tensor.gather import ROWS, VALUES, parts
 from ..failures import DataDependentShape, Unsupported
 from ..lod_tensor import LoDTensor
 from ..scope import Scope

@@ -20,7 +20,7 @@ from ...base.place import Place
 from ...base.selected_rows import SelectedRows, as_dense
 from ...framework import Program
 from ...framework.gradients.exchange import scale_loss_gradients
-from ...ops.tensor.selected_rows import parts
+from ...ops.tensor.gather import parts
 from .. import failures, reading
 from ..executor import fetch_names, run_program
 from ..feeding import unshared

@@ -16,9 +16,9 @@ from ..infer import product
 from ..native import typed
 from ..nn.activation import stable_sigmoid
 from ..registry import Call, Effects, OpView, Planning, RowRule, Sequences, grad_name
-from ..tensor import selected_rows as rows
+from ..tensor import gather as rows
+from ..tensor.gather import copy_call
 from ..tensor.random_ import stream_of
-from ..tensor.selected_rows import copy_call
 from ..value_checks import require_in_range
 
 

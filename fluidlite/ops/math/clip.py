@@ -9,7 +9,7 @@ from ...base.selected_rows import SelectedRows
 from .. import native
 from ..grad_pairs import register_pair, self_adjoint_double_grad
 from ..registry import Call, Dispatch, Effects, OpView, Planning, RowRule, Sequences, register
-from ..tensor import selected_rows as rows
+from ..tensor import gather as rows
 
 _LIMITS = {"min": 0.0, "max": 0.0}
 

@@ -15,7 +15,7 @@ from ..grad_pairs import double_grad, register_double_grad, register_pair
 from ..infer import broadcast_shape, middle, operands, reduced, require_same_dtype
 from ..native import INTEGERS, NUMERIC, Selector, division_by_zero, numel, typed
 from ..registry import Call, Dispatch, OpView, Planning, RowRule, Shape, grad_name, register
-from ..tensor import selected_rows as rows
+from ..tensor import gather as rows
 from ..value_checks import forbid
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")

@@ -12,7 +12,7 @@ from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import product
 from ..native import element, numel, typed
 from ..registry import Call, Dispatch, OpView, Planning, RowRule, Sequences, Shape, grad_name, register
-from ..tensor import selected_rows as rows
+from ..tensor import gather as rows
 from ..value_checks import require_in_range
 
 DOUT, DW = grad_name("Out"), grad_name("W")

@@ -11,7 +11,7 @@ import numpy as np
 from ...base.selected_rows import SelectedRows
 from ..infer import same_as
 from ..registry import Dispatch, Effects, OpView, RowRule, Sequences, kernel_of, register
-from ..tensor import selected_rows as rows
+from ..tensor import gather as rows
 from ..tensor.random_ import fresh_seed
 from .updates import MOMENTS, cast_like, fit_param, native_rows_update, native_update, update
 

@@ -25,7 +25,7 @@ from ..registry import (
     register,
 )
 from ..value_checks import require_in_range
-from . import selected_rows as rows
+from . import gather as rows
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 

@@ -24,7 +24,7 @@ from ....executor.ir.step_plan import StepPlan
 from ....framework import OpRole, Program, Variable
 from ....framework.gradients.backward import gradients
 from ....ops.registry import grad_name
-from ....ops.tensor.selected_rows import parts
+from ....ops.tensor.gather import parts
 
 if TYPE_CHECKING:
     from ....backend.cupy_.device import CudaDevice
