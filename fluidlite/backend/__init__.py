@@ -6,6 +6,7 @@ are the interface for other packages; everything that imports CuPy is in `cupy_`
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from ..base import place as places
 from .cupy_ import library
 
 if TYPE_CHECKING:
+    from ..base.reports.profiling import Recorder
     from .cupy_.device import CudaDevice
+
 
 places.set_probe(library.device_count, library.problem)
 
@@ -64,3 +67,12 @@ def to_host(array: Any) -> Any:
 def moved(array: Any, device: CudaDevice | None) -> Any:
     """`array` where `device` (None: the host) can work on it: itself, or a copy."""
     return to_host(array) if device is None else device.put(array)
+
+
+def record(recorder: Recorder, name: str, begin: int, end: int, device: CudaDevice | None) -> None:
+    """Record that an operator ran in this thread from `begin` to `end`; waits for it if it is on a GPU."""
+    there = None
+    if device is not None and recorder.on_device:
+        device.synchronize()
+        there = begin, time.perf_counter_ns() - begin
+    recorder.add(name, begin, end, device=there)

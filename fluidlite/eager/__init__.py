@@ -7,18 +7,17 @@ import functools
 
 from .._ext import eager as _core
 from .._ext.eager import count_traces, mixture, record_call, serial, set_serial
-from ..backend.timing import record
+from ..backend import record
 from ..base.arrays import NUMBERS, plain
 from ..base.reports import profiling
 from ..framework import tracing
-from ..framework.mode_switches import set_tracer
+from ..framework.mode import set_tracer
 from ..framework.variable import Variable
 from . import placing
 from .autograd import _recording as _slot
 from .autograd import add_up, backward, grad, is_recording, no_grad, recording, set_recording
 from .dispatch import explain, form
 from .elements import as_number_list, as_numbers
-from .parameters import initial_value
 from .program_record import divert
 from .tensor import Parameter, Tensor, apply, apply_into, empty, put, to_variable
 from .tracer import DeclaredTensor, Tracer
@@ -42,7 +41,6 @@ __all__ = [
     "empty",
     "form",
     "grad",
-    "initial_value",
     "is_recording",
     "mixture",
     "no_grad",

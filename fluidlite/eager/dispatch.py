@@ -16,7 +16,7 @@ from ..base.sizes import SymInt, current
 from ..ops.kernel_types import gradient_kinds
 from ..ops.native import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
-from . import device_calls, dynamic_shapes
+from . import dynamic_shapes, gpu
 from .dynamic_shapes import EagerMeta
 from .elements import as_numbers
 
@@ -188,7 +188,7 @@ def _variant(
         )
     meta.values = {}
 
-    def layouts(number: Callable[[Any], int]) -> list[device_calls.Layout | None]:
+    def layouts(number: Callable[[Any], int]) -> list[gpu.Layout | None]:
         return [
             (to_numpy(meta.dtypes[name]), tuple([number(n) for n in meta.shapes[name]]))
             if name in meta.shapes
@@ -221,15 +221,15 @@ def _variant(
 
 
 def _elsewhere(
-    form: core.Form, outputs: list[device_calls.Layout | None], device: CudaDevice, is_view: bool
-) -> device_calls.Run:
+    form: core.Form, outputs: list[gpu.Layout | None], device: CudaDevice, is_view: bool
+) -> gpu.Run:
     """A function that runs the operator on a GPU."""
     if is_view:
-        return device_calls.reshaped(device, outputs)
+        return gpu.reshaped(device, outputs)
     definition: OpDef = form.definition
     if not form.names_in and (definition.effects.random or definition.dispatch.cuda is None):
         # For the same random numbers as on the host.
-        return device_calls.from_host(device, _specialise(form, [], None, False).compute)
+        return gpu.from_host(device, _specialise(form, [], None, False).compute)
     return _reference(form, outputs, device)
 
 
@@ -248,7 +248,7 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
     from .._ext import kernels  # brings SciPy, which importing the package alone should not
 
     definition = view.definition
-    if definition.native is None or device_calls.UPDATES.intersection(view.inputs):
+    if definition.native is None or gpu.UPDATES.intersection(view.inputs):
         return None
     calls = definition.native(view)
     listed = [calls] if isinstance(calls, Call) else calls
@@ -290,15 +290,15 @@ def _is_view(definition: OpDef, form: core.Form, meta: EagerMeta) -> bool:
 
 def _reference(
     form: core.Form,
-    outputs: list[device_calls.Layout | None],
+    outputs: list[gpu.Layout | None],
     device: CudaDevice | None = None,
-) -> device_calls.Run:
+) -> gpu.Run:
     """A function that runs the reference kernel on a list of arrays; its results do not share memory with them."""
     definition: OpDef = form.definition
     counts = [(slot, len(names)) for slot, names in form.inputs.items()]
     wanted = [(slot, form.outputs.get(slot.name, ())) for slot in definition.output_slots]
     order = {name: k for k, name in enumerate(form.names_out)}
-    own: device_calls.Own = _own if device is None else device_calls.owner(device)
+    own: gpu.Own = _own if device is None else gpu.owner(device)
 
     def run(arrays: list[Array]) -> list[Array]:
         inputs: dict[str, list[Array]] = {}
@@ -313,7 +313,7 @@ def _reference(
             if device is None:
                 results = definition.call(np, inputs, form.attrs, lods, on_numpy=True)
             else:
-                results = device_calls.call(definition, form, inputs, lods, device)
+                results = gpu.call(definition, form, inputs, lods, device)
         except (EnforceNotMet, NotSupportedError, MemoryError):
             raise
         except Exception as error:
@@ -335,10 +335,10 @@ def _reference(
 
     if device is None:
         return run
-    return device_calls.guarded(device, definition.type, run)
+    return gpu.guarded(device, definition.type, run)
 
 
-def _own(value: Any, declared: device_calls.Layout | None, arrays: list[Array]) -> Any:
+def _own(value: Any, declared: gpu.Layout | None, arrays: list[Array]) -> Any:
     """A result as a contiguous array of the declared type that owns its memory."""
     if isinstance(value, LodArray):
         value = value.array

@@ -18,8 +18,8 @@ from ..executor.lod_tensor import LoDTensor
 from ..framework import math_ops, mode, tracing
 from ..framework.math_ops import VariableMath
 from . import autograd, dispatch, placing
-from .device_copies import Located
 from .elements import Elements, PrivateNames, SharedElements
+from .gpu import Located
 
 
 class Tensor(Elements, Located, PrivateNames, VariableMath):

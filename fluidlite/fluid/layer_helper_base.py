@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,16 @@ from .. import eager
 from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.errors import NotSupportedError
-from ..framework import Parameter, Program, Variable, default_main_program, default_startup_program, mode
+from ..executor.scope import Scope
+from ..framework import (
+    Block,
+    Parameter,
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    mode,
+)
 from .initializer import ConstantInitializer, Initializer, XavierInitializer
 from .param_attr import ParamAttr, WeightNormParamAttr
 from .weight_norm import WeightNorm
@@ -92,7 +101,7 @@ class LayerHelperBase:
         given = attr._to_kwargs(with_initializer=True)
         if mode.in_dygraph_mode():
             fill, name = given.pop("initializer"), given.pop("name")
-            array = eager.initial_value(fill, list(shape), dtype, name, self.main_program.random_seed)
+            array = initial_value(fill, list(shape), dtype, name, self.main_program.random_seed)
             made = eager.Parameter(eager.placing.to_default_device(array), name, **given)
             made.stop_gradient = made.stop_gradient or stop_gradient
             return made
@@ -174,9 +183,7 @@ class LayerHelperBase:
     def set_variable_initializer(self, var: Variable, initializer: Initializer) -> Variable:
         """Have the startup program fill the persistable `var`; an eager tensor is filled now."""
         if eager.mixture([var]):
-            array = eager.initial_value(
-                initializer, var.shape, var.dtype, var.name, self.main_program.random_seed
-            )
+            array = initial_value(initializer, var.shape, var.dtype, var.name, self.main_program.random_seed)
             var.array = eager.placing.to_device_of(array, var.array)  # type: ignore[attr-defined]
             return var
         block = self.startup_program.global_block()
@@ -190,3 +197,25 @@ class LayerHelperBase:
 def is_eager(like: Any) -> bool:
     """Whether a variable made from `like` is an eager tensor; None: decided by the mode."""
     return mode.in_dygraph_mode() if like is None else bool(eager.mixture([like]))
+
+
+def initial_value(
+    fill: Callable[[Variable, Block], Any], shape: Sequence[int], dtype: VarType, name: str, seed: int = 0
+) -> np.ndarray:
+    """The array that initializer `fill` makes for a parameter.
+
+    `seed`: the `random_seed` of the program that it counts as part of.
+    """
+    program = Program()
+    program.random_seed = seed
+    block = program.global_block()
+    fill(block.create_var(name=name, shape=list(shape), dtype=dtype, persistable=True), block)
+    scope = Scope()
+    from ..executor.plan_cache import run_once  # what runs programs is loaded when one runs
+
+    run_once(program, scope)
+    holder = scope.find_var(name)
+    assert holder is not None
+    array = holder.get_tensor().array
+    assert array is not None
+    return np.ascontiguousarray(array).reshape(array.shape)

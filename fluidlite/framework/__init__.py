@@ -20,17 +20,13 @@ from ..base.place import (
 )
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
-from .common_attrs import OpRole
-from .complex_variable import ComplexVariable
-from .devices import device_guard, switch_device
+from .common_attrs import NameScope, OpRole, device_guard, name_scope, switch_device
+from .common_attrs import _full_name_scope as _full_name_scope
 from .mode import _current_expected_place as _current_expected_place
-from .mode import in_dygraph_mode
-from .mode_switches import _dygraph_guard as _dygraph_guard
-from .mode_switches import _dygraph_place_guard as _dygraph_place_guard
-from .mode_switches import _dygraph_tracer as _dygraph_tracer
-from .mode_switches import dygraph_not_support, dygraph_only, fake_interface_only
-from .name_scopes import NameScope, name_scope
-from .name_scopes import _full_name_scope as _full_name_scope
+from .mode import _dygraph_guard as _dygraph_guard
+from .mode import _dygraph_place_guard as _dygraph_place_guard
+from .mode import _dygraph_tracer as _dygraph_tracer
+from .mode import dygraph_not_support, dygraph_only, fake_interface_only, in_dygraph_mode
 from .names import (
     CONTROL_DEP_VAR_PREFIX,
     EMPTY_VAR_NAME,
@@ -51,7 +47,7 @@ from .program import (
     switch_main_program,
     switch_startup_program,
 )
-from .variable import Parameter, Variable
+from .variable import ComplexVariable, Parameter, Variable
 
 if TYPE_CHECKING:
     from ..base.version import require_version

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..base import unique_name
 from . import mode, sequences, tracing, verify
 from .common_attrs import OpRole
-from .mode_switches import _dygraph_tracer
+from .mode import _dygraph_tracer
 from .operator import Operator
 from .variable import Parameter, Variable
 

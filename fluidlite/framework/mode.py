@@ -1,11 +1,14 @@
 """The mode of calls without tensor arguments: they build programs or compute at once.
 
-Calls with tensor arguments follow these instead.
+Calls with tensor arguments follow these instead. At the end, the switches and checks that Fluid's own modules use.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from ..base import context, flags
 from ..base.place import CPUPlace, CUDAPlace, Place
@@ -106,3 +109,70 @@ def _current_expected_place() -> Place:
     if place is None:
         return CUDAPlace(0) if flags.device() == "gpu" else _CPU
     return place
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_tracer: list[Any] = []
+
+
+def set_tracer(tracer: Any) -> None:
+    """Set the result of `_dygraph_tracer` in dygraph mode."""
+    _tracer[:] = [tracer]
+
+
+def _dygraph_tracer() -> Any:
+    """The `fluid.dygraph.Tracer` that runs operators in dygraph mode; None outside of it."""
+    return _tracer[0] if in_dygraph_mode() and _tracer else None
+
+
+@contextmanager
+def _dygraph_guard(tracer: Any) -> Iterator[None]:
+    """Dygraph mode inside the block, or with None static mode; names and default programs stay as they are."""
+    with guard(tracer is not None):
+        yield
+
+
+@contextmanager
+def _dygraph_place_guard(place: Place | None) -> Iterator[None]:
+    """Set the place of new eager tensors inside the block."""
+    with place_guard(place):
+        yield
+
+
+def dygraph_only(func: Function) -> Function:
+    """`func`, which raises AssertionError outside of dygraph mode (`fluid.framework.dygraph_only`)."""
+    name = func.__name__
+    return _checked(
+        func,
+        in_dygraph_mode,
+        f"We Only support {name} in imperative mode: call it inside fluid.dygraph.guard()",
+    )
+
+
+def dygraph_not_support(func: Function) -> Function:
+    """`func`, which raises AssertionError in dygraph mode (`fluid.framework.dygraph_not_support`)."""
+    return _checked(
+        func,
+        lambda: not in_dygraph_mode(),
+        f"We don't support {func.__name__} in imperative mode: call it outside of fluid.dygraph.guard()",
+    )
+
+
+def fake_interface_only(func: Function) -> Function:
+    """Make a method of eager tensors raise AssertionError elsewhere (`fluid.framework.fake_interface_only`)."""
+    return _checked(
+        func,
+        lambda: False,
+        f"'{func.__name__}' needs an eager tensor: make one inside fluid.dygraph.guard()",
+    )
+
+
+def _checked(func: Function, holds: Callable[[], bool], message: str) -> Function:
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not holds():
+            raise AssertionError(message)
+        return func(*args, **kwargs)
+
+    return call  # type: ignore[return-value]

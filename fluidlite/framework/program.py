@@ -13,9 +13,7 @@ from ..base.context import Slot
 from ..ops.program.host import READING
 from . import mode
 from .block import Block
-from .common_attrs import OpRole
-from .devices import current_device
-from .name_scopes import _full_name_scope
+from .common_attrs import OpRole, _full_name_scope, current_device
 from .operator import COPY, Operator
 from .pruning import needed_ops, touched, without_training
 from .tracing import Tracer

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..fluid import layers
 from ..framework import Variable
-from ..framework.complex_variable import ComplexVariable
+from ..framework.variable import ComplexVariable
 
 __path__: list[str] = []  # the modules below are views: base/names/views.py
 

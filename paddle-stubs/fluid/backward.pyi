@@ -21,9 +21,7 @@ from fluidlite.framework.gradients.backward import (
 from fluidlite.framework.gradients.names import (
     serialize_op_decs as serialize_op_decs,
 )
-from fluidlite.framework.gradients.program_stats import (
-    ProgramStats as ProgramStats,
-)
+from fluidlite.framework.gradients.names import ProgramStats as ProgramStats
 from fluidlite.paddle import (
     compat as cpt,
 )

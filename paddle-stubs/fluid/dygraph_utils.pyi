@@ -4,6 +4,4 @@
 from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.framework.mode_switches import (
-    dygraph_only as dygraph_only,
-)
+from fluidlite.framework.mode import dygraph_only as dygraph_only

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from fluidlite.backend import constants
-from fluidlite.backend.constants import constant
+from fluidlite.backend import functions
 from fluidlite.backend.cupy_.device import device
 from fluidlite.backend.cupy_.recording import Recording
+from fluidlite.backend.functions import constant
 
 
 def table(n, dtype):
@@ -33,7 +33,7 @@ def test_they_are_made_once(cuda):
 
 
 def test_only_so_many_are_kept(cuda, monkeypatch):
-    monkeypatch.setattr(constants, "LIMIT", 2)
+    monkeypatch.setattr(functions, "LIMIT", 2)
     gpu = device(0)
     with gpu.active():
         first, second = (constant(gpu.xp, table, n, "int32") for n in (1, 2))

@@ -6,7 +6,7 @@ import pytest
 from fluidlite.executor.interpreter.interpreter import Interpreter
 from fluidlite.executor.scope import Scope
 from fluidlite.framework import default_main_program
-from fluidlite.framework.name_scopes import name_scope
+from fluidlite.framework.common_attrs import name_scope
 from fluidlite.regularizer import L1Decay, L1DecayRegularizer, L2Decay, append_regularization_ops
 
 VALUE, GRAD = np.array([-2.0, 0.0, 4.0], "float32"), np.array([1.0, 1.0, 1.0], "float32")

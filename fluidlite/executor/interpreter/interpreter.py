@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backend import to_host
+from ...backend import record, to_host
 from ...backend.cupy_ import library
-from ...backend.timing import record
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.lod import Lod
 from ...base.reports import profiling

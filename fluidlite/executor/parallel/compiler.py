@@ -14,8 +14,12 @@ from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
 from ...base.reports import profiling
 from ...distributed import DistributedError, world
 from ...framework import OpRole, Program, default_main_program
-from ...framework.batch_merging import merge_batches
-from ...framework.gradients.exchange import exchange_gradients, scale_loss_gradients, take_loss_gradients
+from ...framework.gradients.exchange import (
+    exchange_gradients,
+    merge_batches,
+    scale_loss_gradients,
+    take_loss_gradients,
+)
 from ...framework.serialization.ir_graph import Graph
 from ...framework.verify import suggest
 from ..lod_tensor import LoDTensor

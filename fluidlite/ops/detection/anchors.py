@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
+from ...backend.functions import constant
 from ..infer import product
 from ..registry import OpView, Sequences, register
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
+from ...backend.functions import constant
 from ...base.errors import OperatorError
 from ..host_fallback import hosted
 from ..registry import Levels, LodArray, OpView, Sequences, register

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
+from ...backend.functions import constant
 from ..grad_pairs import or_zeros, register_pair
 from ..infer import normalize_axis, same_as
 from ..native import numel, split_at, typed, typed_call

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
+from ...backend.functions import constant
 from ...base.dtypes import VarType
 from ...base.windows import channels_last, resolve_pads, window_counts, window_spans
 from ..grad_pairs import register_pair

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
+from ...backend.functions import constant
 from ...base.arrays import halves
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.tensor_array import TensorArray

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
+from ...backend.functions import constant
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import is_fixed
 from .. import planning_rules

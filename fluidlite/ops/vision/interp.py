@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
-from ...backend.functions import matmul
+from ...backend.functions import constant, matmul
 from ...base.dtypes import VarType
 from ...base.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair

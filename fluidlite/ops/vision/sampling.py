@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.constants import constant
-from ...backend.functions import matmul
+from ...backend.functions import constant, matmul
 from ...base.windows import channels_last, window_count
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted

@@ -36,18 +36,12 @@ from fluidlite.fluid.layers.tensor.constants import (
 from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
 )
-from fluidlite.framework.complex_variable import (
-    ComplexVariable as ComplexVariable,
-)
-from fluidlite.framework.devices import (
-    device_guard as device_guard,
-)
+from fluidlite.framework.variable import ComplexVariable as ComplexVariable
+from fluidlite.framework.common_attrs import device_guard as device_guard
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.mode_switches import (
-    dygraph_only as dygraph_only,
-)
+from fluidlite.framework.mode import dygraph_only as dygraph_only
 from fluidlite.framework.program import (
     default_main_program as default_main_program,
 )

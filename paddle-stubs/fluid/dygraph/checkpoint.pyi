@@ -16,9 +16,7 @@ from fluidlite.fluid.dygraph.checkpoint import (
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.mode_switches import (
-    dygraph_only as dygraph_only,
-)
+from fluidlite.framework.mode import dygraph_only as dygraph_only
 from fluidlite.framework.program import (
     default_main_program as default_main_program,
 )

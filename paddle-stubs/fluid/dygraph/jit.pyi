@@ -39,9 +39,7 @@ from fluidlite.framework.block import (
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.mode_switches import (
-    dygraph_only as dygraph_only,
-)
+from fluidlite.framework.mode import dygraph_only as dygraph_only
 from fluidlite.framework.program import (
     Program as Program,
 )

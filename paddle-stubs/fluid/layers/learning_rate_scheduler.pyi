@@ -382,9 +382,7 @@ from fluidlite.fluid.layers import (
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.name_scopes import (
-    name_scope as name_scope,
-)
+from fluidlite.framework.common_attrs import name_scope as name_scope
 from fluidlite.framework.program import (
     default_main_program as default_main_program,
 )

@@ -17,7 +17,7 @@ from ...._ext import rng
 from ....base import seeds
 from ....base.dtypes import to_numpy
 from ....base.sizes import with_size_of
-from ...constants import constant
+from ...functions import constant
 from .. import launch, library
 from .elementwise import scale
 
