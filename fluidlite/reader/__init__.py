@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         text_file,
     )
     from .feeder import DataFeeder
-    from .leak_counters import leaks
     from .loader.dataset import DataLoader
     from .loader.epoch import LoaderError, State
     from .loader.from_generator import (
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from .loader.from_generator import _cleanup as _cleanup
     from .loader.of_files import DatasetLoader
     from .loader.py_reader import PyReader
+    from .loader.stats import leaks
     from .processes import multiprocess_reader
     from .samplers import (
         BatchSampler,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         WeightedRandomSampler,
     )
     from .threaded import buffered, xmap_readers
-    from .worker.dataset import get_worker_info
+    from .worker.batches import get_worker_info
 
 __all__ = [
     "KEEP_DATA_LOADER_ORDER",

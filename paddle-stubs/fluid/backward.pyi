@@ -19,9 +19,9 @@ from fluidlite.framework.gradients.backward import (
     gradients as gradients,
 )
 from fluidlite.framework.gradients.names import (
+    ProgramStats as ProgramStats,
     serialize_op_decs as serialize_op_decs,
 )
-from fluidlite.framework.gradients.names import ProgramStats as ProgramStats
 from fluidlite.paddle import (
     compat as cpt,
 )

@@ -4,4 +4,6 @@
 from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.framework.mode import dygraph_only as dygraph_only
+from fluidlite.framework.mode import (
+    dygraph_only as dygraph_only,
+)

@@ -74,11 +74,13 @@ from fluidlite.fluid.regularizer import (
 from fluidlite.fluid.small_modules import (
     find_distributed_lookup_table as find_distributed_lookup_table,
 )
-from fluidlite.framework.common_attrs import device_guard as device_guard
+from fluidlite.framework.common_attrs import (
+    device_guard as device_guard,
+    name_scope as name_scope,
+)
 from fluidlite.framework.gradients.backward import (
     append_backward as append_backward,
 )
-from fluidlite.framework.common_attrs import name_scope as name_scope
 from fluidlite.framework.program import (
     Program as Program,
     default_main_program as default_main_program,

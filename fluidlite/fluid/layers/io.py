@@ -11,8 +11,8 @@ from ...base.errors import ArgumentError
 from ...base.place import CPUPlace, CUDAPlace, Place
 from ...framework import Variable, default_main_program
 from ...framework.variable import as_shape
-from ...reader.loader import program_reader
 from ...reader.loader import py_reader as readers
+from ...reader.loader import tensor_queue
 from ...reader.loader.source import variables
 from .remote import BlockGuardServ, ListenAndServ, Recv, Send
 from .tensor.variables import load
@@ -73,7 +73,7 @@ def create_py_reader_by_data(
     Follows `fluid.layers.create_py_reader_by_data`.
     """
     found = variables(feed_list)
-    return readers.create(capacity, program_reader.describe(found), name, use_double_buffer)
+    return readers.create(capacity, tensor_queue.describe(found), name, use_double_buffer)
 
 
 def read_file(reader: Variable) -> Variable | list[Variable]:
@@ -94,7 +94,7 @@ def read_file(reader: Variable) -> Variable | list[Variable]:
         )
         for item in made.items
     ]
-    program_reader.read(block, reader, out)
+    tensor_queue.read(block, reader, out)
     return out[0] if len(out) == 1 else out
 
 
@@ -113,7 +113,7 @@ def double_buffer(reader: Variable, place: Place | str | None = None, name: str 
     else:
         raise TypeError(f"double_buffer takes a CPUPlace, a CUDAPlace or the name of one, got {place!r}")
     ahead = name if name is not None else unique_name.generate("create_double_buffer_reader")
-    var = program_reader.buffer(default_main_program().current_block(), reader, ahead, where)
+    var = tensor_queue.buffer(default_main_program().current_block(), reader, ahead, where)
     readers.attach(var, made)
     made.loader.buffer_ahead()
     return var

@@ -12,12 +12,12 @@ import numpy as np
 
 from ...base.place import CPUPlace
 from ...framework import mode
-from .. import order
+from .. import samplers
 from ..collating import as_lod_tensors, as_tensors
 from ..dataset import Dataset, IterableDataset, is_numbered
 from ..fetcher import Fetcher, FetcherConfig
 from ..samplers import BatchSampler, FluidBatchSampler, RandomSampler, SequenceSampler, is_count, require
-from ..worker.dataset import Numbered, Streamed, serve
+from ..worker.batches import Numbered, Streamed, serve
 from ..worker.pool import WorkerPool
 from .base import BaseLoader
 from .device_buffer import DevicePrefetcher, devices_at, memory_for
@@ -224,10 +224,10 @@ class DataLoader(GeneratorLoaders, BaseLoader):
 
     def _numbered(self, position: Position) -> Prefetcher:
         if position.order is None:
-            position.order = order.state_of(self.batch_sampler)
-            numbers = order.begin(self.batch_sampler)
+            position.order = samplers.state_of(self.batch_sampler)
+            numbers = samplers.begin_epoch(self.batch_sampler)
         else:
-            numbers = order.begin(self.batch_sampler, position.order)
+            numbers = samplers.begin_epoch(self.batch_sampler, position.order)
         for _ in itertools.islice(numbers, position.batches):
             pass
         if self.num_workers:
@@ -295,7 +295,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         return batch if self._nested or isinstance(batch, (list, dict)) else [batch]
 
     def _order(self) -> dict[str, Any] | None:
-        return None if self.batch_sampler is None else order.state_of(self.batch_sampler)
+        return None if self.batch_sampler is None else samplers.state_of(self.batch_sampler)
 
     def _checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
         found = super()._checked(state)

@@ -20,7 +20,7 @@ from ..collating import collate, rows_of
 from ..decorators import iterating
 from ..watchdog import _cleanup as _cleanup
 from ..watchdog import multiprocess_queue_set as multiprocess_queue_set
-from . import program_reader
+from . import tensor_queue
 from .epoch import LoaderError
 from .generator import IterableLoader, Loader, ProgramLoader, as_capacity, as_places
 from .source import (
@@ -238,7 +238,7 @@ def make_loader(
     if iterable:
         return IterableLoader(specs, size, drop_last, return_list, use_process, buffered, persistent)
     loader = ProgramLoader(specs, size, drop_last, use_process, buffered, persistent)
-    loader.register(*program_reader.insert(found, use_double_buffer, drop_last))
+    loader.register(*tensor_queue.insert(found, use_double_buffer, drop_last))
     return loader
 
 

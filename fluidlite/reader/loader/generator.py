@@ -17,7 +17,7 @@ from ...base.reports.texts import names_shortly
 from ...executor import reading
 from ...executor.lod_tensor import LoDTensor
 from ..decorators import Reader, whole
-from ..worker.generated import Generated, worker_of
+from ..worker.batches import Generated, worker_of
 from .base import BaseLoader
 from .device_buffer import DevicePrefetcher, Devices, delivered, devices_at, memory_for
 from .epoch import BatchFormat, Epoch, LoaderError, Position, State

@@ -16,8 +16,7 @@ from ...framework import Variable, default_main_program, default_startup_program
 from ..decorators import Reader
 from .from_generator import make_loader
 from .generator import ProgramLoader, as_capacity
-from .program_reader import buffer, create_reader, process_name, reader_var
-from .tensor_queue import LoDTensorBlockingQueue
+from .tensor_queue import LoDTensorBlockingQueue, buffer, create_reader, process_name, reader_var
 
 
 class PyReader:

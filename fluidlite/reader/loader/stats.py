@@ -1,10 +1,14 @@
-"""Statistics of the stages of a loader, and a readable summary."""
+"""Statistics of the stages of a loader, with a readable summary; counters of the resources that readers hold."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..._ext import collate, queue, shm
+from ...backend.cupy_ import pinned, staging
 from ...base.reports.texts import Text
+from ..threaded import live_threads
+from ..worker.pool import live_processes
 
 FIELDS = (
     "batches",  # taken by the consumer
@@ -145,3 +149,23 @@ def _size(count: float) -> str:
         if count >= unit:
             return f"{count / unit:.1f} {name}"
     return f"{count:.0f} bytes"
+
+
+def leaks() -> dict[str, int]:
+    """How many `threads` and `processes` of readers run, `queues` exist with how many `items`, how many
+    `slots` of batch memory are held by arrays, `segments` of memory shared with workers are mapped, and how many
+    blocks of page-locked memory (`pinned`) and of GPUs (`device_blocks`) batches stand on.
+
+    All zero when every loader and reader is done and let go.
+    """
+    queues = queue.counters()
+    return {
+        "threads": live_threads(),
+        "processes": live_processes(),
+        "queues": queues["queues"],
+        "items": queues["items"],
+        "slots": collate.counters()["live_blocks"],
+        "segments": shm.counters()["mappings"],
+        "pinned": pinned.counters()["batches"],
+        "device_blocks": staging.counters()["blocks"],
+    }

@@ -4,7 +4,9 @@
 from fluidlite.fluid import (
     layers as layers,
 )
-from fluidlite.framework.variable import ComplexVariable as ComplexVariable
+from fluidlite.framework.variable import (
+    ComplexVariable as ComplexVariable,
+)
 from fluidlite.paddle.complex import (
     complex_variable_exists as complex_variable_exists,
     is_complex as is_complex,

@@ -36,12 +36,13 @@ from fluidlite.fluid.layers.tensor.constants import (
 from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
 )
-from fluidlite.framework.variable import ComplexVariable as ComplexVariable
-from fluidlite.framework.common_attrs import device_guard as device_guard
+from fluidlite.framework.common_attrs import (
+    device_guard as device_guard,
+)
 from fluidlite.framework.mode import (
+    dygraph_only as dygraph_only,
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.mode import dygraph_only as dygraph_only
 from fluidlite.framework.program import (
     default_main_program as default_main_program,
 )
@@ -52,6 +53,7 @@ from fluidlite.framework.serialization.op_protos import (
     OpProtoHolder as OpProtoHolder,
 )
 from fluidlite.framework.variable import (
+    ComplexVariable as ComplexVariable,
     Variable as Variable,
 )
 from fluidlite.paddle.complex import (

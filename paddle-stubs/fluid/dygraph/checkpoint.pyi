@@ -14,9 +14,9 @@ from fluidlite.fluid.dygraph.checkpoint import (
     save_dygraph as save_dygraph,
 )
 from fluidlite.framework.mode import (
+    dygraph_only as dygraph_only,
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.mode import dygraph_only as dygraph_only
 from fluidlite.framework.program import (
     default_main_program as default_main_program,
 )

@@ -37,9 +37,9 @@ from fluidlite.framework.block import (
     Block as Block,
 )
 from fluidlite.framework.mode import (
+    dygraph_only as dygraph_only,
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.mode import dygraph_only as dygraph_only
 from fluidlite.framework.program import (
     Program as Program,
 )

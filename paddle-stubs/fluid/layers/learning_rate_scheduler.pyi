@@ -379,10 +379,12 @@ from fluidlite.fluid.layers import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
+from fluidlite.framework.common_attrs import (
+    name_scope as name_scope,
+)
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.common_attrs import name_scope as name_scope
 from fluidlite.framework.program import (
     default_main_program as default_main_program,
 )

@@ -253,11 +253,13 @@ from fluidlite.fluid.layers.tensor.variables import (
 from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
 )
-from fluidlite.framework.common_attrs import device_guard as device_guard
+from fluidlite.framework.common_attrs import (
+    device_guard as device_guard,
+)
 from fluidlite.framework.mode import (
+    dygraph_only as dygraph_only,
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.mode import dygraph_only as dygraph_only
 from fluidlite.framework.program import (
     default_main_program as default_main_program,
 )

@@ -164,7 +164,9 @@ from fluidlite.fluid.layers.tensor import (
 from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
 )
-from fluidlite.framework.common_attrs import device_guard as device_guard
+from fluidlite.framework.common_attrs import (
+    device_guard as device_guard,
+)
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
