@@ -7,8 +7,6 @@ from fluidlite.distributed import (
     DistributedError as DistributedError,
     RankLost as RankLost,
     Trainer as Trainer,
-    begin_step as begin_step,
-    is_parallel as is_parallel,
     trainer as trainer,
     world as world,
 )
