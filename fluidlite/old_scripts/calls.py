@@ -7,13 +7,14 @@ list.
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 import pkgutil
 import re
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from .finder import for_user
 from .names import METHODS
 from .notes import installed, note
 
+_SHARED = "__fluidlite_locals__"
+"""The name under which a function's frame holds the dictionary that `locals`, `exec` and `eval` share."""
 _PLAIN = frozenset({int, float, str, bool})
 _CONVERSION = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\*|\d*)(?:\.(\*|\d*))?[hlL]?(.)", re.DOTALL)
 
@@ -86,6 +89,36 @@ def source(function: Any, text: Any) -> Any:
         return tree
     except (SyntaxError, ValueError, RecursionError):
         return text  # the function reports the error; it may still compile code too deep for a tree
+
+
+def scope(function: Any) -> Any:
+    """The result of `locals()` or `vars()`: in a function the same dictionary each time, as before Python 3.13."""
+    if function not in (locals, vars):
+        return function()
+    return _shared_locals(sys._getframe(1))
+
+
+def namespaces(function: Any) -> tuple[Any, ...]:
+    """The namespaces for `exec` or `eval` without any: in a function what `scope` gives, with what was added to it."""
+    frame = sys._getframe(1)
+    if function not in (exec, eval) or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return ()
+    return frame.f_globals, _shared_locals(frame)
+
+
+def _shared_locals(frame: FrameType) -> Any:
+    """The dictionary of a function's variables with what code has added to it; the namespace of other frames."""
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return frame.f_locals
+    current = dict(frame.f_locals)
+    shared = current.pop(_SHARED, None)
+    if shared is None:
+        shared = frame.f_locals[_SHARED] = {}
+    code = frame.f_code
+    for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+        shared.pop(name, None)
+    shared.update(current)
+    return shared
 
 
 def owner(value: Any, name: str) -> Any:

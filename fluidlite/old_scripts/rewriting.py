@@ -9,6 +9,7 @@ import __future__
 
 import ast
 import functools
+import sys
 from collections.abc import Collection
 from types import CodeType
 
@@ -24,6 +25,8 @@ FUTURE = functools.reduce(
 """The flags of `from __future__ import ...` in code objects and calls of `compile`."""
 SPEC = "_frozen_importlib_external.spec_from_file_location"
 """The function that gives user's modules their loader."""
+SHARES_LOCALS = sys.version_info < (3, 13)
+"""Whether `locals`, `exec` and `eval` of a function share one dictionary of its variables, as before Python 3.13."""
 _NUMBERS = frozenset({"float", "int", "complex"})
 _FUNCTIONS = frozenset(name.rpartition(".")[2] for name in (*ADAPTED, SPEC))
 
@@ -101,6 +104,8 @@ def _call(node: ast.Call, methods: Collection[str]) -> bool:
     if isinstance(func, ast.Name) and func.id in _NUMBERS:
         plain = len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Constant)
         return plain and _wrap(node.args, "one", func)
+    if isinstance(func, ast.Name) and not SHARES_LOCALS and _share_locals(node, func):
+        return True
     if isinstance(func, ast.Name) and (func.id == "exec" or func.id == "compile" and _compiles_module(node)):
         return _wrap(node.args, "source", func)
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "math":
@@ -112,6 +117,22 @@ def _call(node: ast.Call, methods: Collection[str]) -> bool:
     if (func.id if isinstance(func, ast.Name) else getattr(func, "attr", None)) in _FUNCTIONS:
         node.func = _helper("adapted", func, func)
     return found or node.func is not func
+
+
+def _share_locals(node: ast.Call, func: ast.Name) -> bool:
+    """Let `locals()`, and `exec` and `eval` without namespaces, share one dictionary of variables."""
+    if node.keywords:
+        return False
+    if func.id in ("locals", "vars") and not node.args:
+        node.func, node.args = _helper("scope", func).func, [copied(func)]
+        return True
+    if func.id in ("exec", "eval") and len(node.args) == 1:
+        if func.id == "exec":
+            _wrap(node.args, "source", func)
+        namespaces = _helper("namespaces", func, copied(func))
+        node.args.append(ast.copy_location(ast.Starred(namespaces, ast.Load()), func))
+        return True
+    return False
 
 
 def _compiles_module(node: ast.Call) -> bool:

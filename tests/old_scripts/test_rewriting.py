@@ -132,6 +132,30 @@ def test_old_meaning(text, value, warning):
     assert found[0].filename == ("x.py" if "x.py" in text else "<string>" if "exec('" in text else "old.py")
 
 
+@pytest.mark.parametrize(
+    "body, value",
+    [
+        ("exec('b = 3'); return locals()['b'], eval('b + a'), eval('b')", (3, 4, 3)),
+        ("exec('a = 2; b = 3'); return a, locals()['a'], vars()['b']", (1, 1, 3)),
+        (
+            "found = locals(); found['b'] = 5; return 'b' in locals(), eval('b'), found is locals()",
+            (True, 5, True),
+        ),
+        ("exec('def b(): return a'); del a; return sorted(set(locals())), eval('b.__name__')", (["b"], "b")),
+        ("exec('import math'); exec('b = math.pi > a'); return eval('b'), eval('b', {'b': 7})", (True, 7)),
+        (
+            "g = lambda: a; exec('b = g()'); return eval('b'), [eval('a', {'a': i}) for i in (4, 5)]",
+            (1, [4, 5]),
+        ),
+        ("locals = dict; eval = str; return locals(), eval('a')", ({}, "a")),
+        ("class C:\n  exec('b = 9')\n  c = locals()['b'], eval('b')\n return C.b, C.c", (9, (9, 9))),
+    ],
+)
+def test_code_shares_the_variables_of_a_function(body, value):
+    """`exec`, `eval` and `locals` of a function use one dictionary, which Python has ended with 3.13."""
+    assert run(f"def f(a):\n {body}\nf(1)") == value
+
+
 def test_methods_of_test_cases():
     class Case(unittest.TestCase):
         pass
