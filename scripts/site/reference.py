@@ -256,7 +256,8 @@ def _sample(thing: Thing, sample: samples.Sample) -> str:
     used = [str(n) for n, line in enumerate(lines, 1) if word.search(line)]
     marked = f' hl_lines="{" ".join(used)}"' if len(sample.names) > 1 else ""
     printed = f"\nIt prints, to four digits:\n\n```text\n{sample.printed}\n```\n" if sample.printed else ""
-    return "\n".join([f"**Example**\n\n```python{marked}", *lines, f"```\n{printed}"])
+    head = "Another example" if ">>>" in (inspect.getdoc(thing.value) or "") else "Example"
+    return "\n".join([f"**{head}**\n\n```python{marked}", *lines, f"```\n{printed}"])
 
 
 def without_sample() -> list[str]:
