@@ -199,6 +199,16 @@ def test_samplers_of_the_user_that_draw(make, module) -> None:
     assert module.random() == drawn  # the state outside is what it was
 
 
+def test_load_state_dict_is_another_name() -> None:
+    loader = PaddleLoader(Numbers(4), batch_size=2)
+    loader.load_state_dict({**through_json(loader.state_dict()), "batches": 1})
+    assert numbers(loader) == [[2, 3]]
+    with mode.guard(True):
+        reader = PyReader(capacity=2, return_list=True)
+    reader.load_state_dict({"epoch": 3, "batches": 1})
+    assert reader.state_dict() == {"epoch": 3, "batches": 1}
+
+
 def test_an_iterable_dataset_needs_the_same_workers() -> None:
     loader = PaddleLoader(Shared(), batch_size=2, num_workers=2)
     epoch = iter(loader)

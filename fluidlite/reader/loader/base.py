@@ -143,6 +143,8 @@ class BaseLoader:
         """
         self._resume = self._checked(state)
 
+    load_state_dict = set_state_dict  # PyTorch's name
+
     def _checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
         wanted = ("epoch", "batches", *self._keys)
         if not isinstance(state, Mapping) or any(key not in state for key in wanted):

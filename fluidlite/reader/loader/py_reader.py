@@ -79,6 +79,8 @@ class PyReader:
         """See `Loader.set_state_dict`."""
         self._loader.set_state_dict(state)
 
+    load_state_dict = set_state_dict
+
     def progress(self, **options: Any) -> Iterator[Any]:
         """See `Loader.progress`."""
         return self._loader.progress(**options)
