@@ -28,6 +28,7 @@ from .notes import installed, note
 
 _SHARED = "__fluidlite_locals__"
 """The name under which a function's frame holds the dictionary that `locals`, `exec` and `eval` share."""
+_FLAGS = r"(?<!\\)\(\?[aiLmsux]+\)"
 _PLAIN = frozenset({int, float, str, bool})
 _CONVERSION = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\*|\d*)(?:\.(\*|\d*))?[hlL]?(.)", re.DOTALL)
 
@@ -89,6 +90,21 @@ def source(function: Any, text: Any) -> Any:
         return tree
     except (SyntaxError, ValueError, RecursionError):
         return text  # the function reports the error; it may still compile code too deep for a tree
+
+
+def pattern(module: Any, text: Any) -> Any:
+    """The pattern for a function of `re`, with flags such as `(?i)` moved from its middle to the front."""
+    if module is not re or not isinstance(text, (str, bytes)):
+        return text
+    try:
+        re.compile(text)
+    except re.error as error:
+        if "flags not at the start" not in str(error):
+            return text
+        note("flags in the middle of a regular expression", "flags at its start", sys._getframe(1))
+        flags = re.compile(_FLAGS if isinstance(text, str) else _FLAGS.encode())
+        return text[:0].join(flags.findall(text)) + flags.sub(text[:0], text)
+    return text
 
 
 def scope(function: Any) -> Any:

@@ -91,6 +91,7 @@ NAMES: dict[str, dict[str, Old]] = {
         dist="platform.freedesktop_os_release",
     ),
     "cgi": _ours(_SUBSTITUTES, escape="html.escape"),
+    "imghdr": _ours(_SUBSTITUTES, what="PIL.Image.open(path).format"),
     "asyncio": {"coroutine": Old("types:coroutine", "async def")},
     "locale": _as("locale", format="format_string"),
     "base64": _as("base64", encodestring="encodebytes", decodestring="decodebytes"),
@@ -184,7 +185,7 @@ MODULES: dict[str, str] = {
 """Removed modules and their replacements. Modules without one, such as `imp`, have only their rows in NAMES."""
 
 EMPTY = frozenset(
-    name for name in NAMES if name.partition(".")[0] in ("imp", "distutils", "pipes", "cgi")
+    name for name in NAMES if name.partition(".")[0] in ("imp", "distutils", "pipes", "cgi", "imghdr")
 ) | {"scipy.misc"}
 """Removed modules that are restored with the names above only."""
 

@@ -28,6 +28,7 @@ SPEC = "_frozen_importlib_external.spec_from_file_location"
 SHARES_LOCALS = sys.version_info < (3, 13)
 """Whether `locals`, `exec` and `eval` of a function share one dictionary of its variables, as before Python 3.13."""
 _NUMBERS = frozenset({"float", "int", "complex"})
+_SEARCHES = frozenset("compile findall finditer fullmatch match search split sub subn".split())
 _FUNCTIONS = frozenset(name.rpartition(".")[2] for name in (*ADAPTED, SPEC))
 
 
@@ -110,6 +111,8 @@ def _call(node: ast.Call, methods: Collection[str]) -> bool:
         return _wrap(node.args, "source", func)
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "math":
         return _wrap(node.args, "one", func.value)
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "re":
+        return func.attr in _SEARCHES and _wrap(node.args, "pattern", func.value)
     found = False
     if isinstance(func, ast.Attribute) and func.attr in methods:
         found = True

@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import os
 import platform
+import re
 import shutil
 import sysconfig
 from collections import namedtuple
@@ -228,3 +229,33 @@ def append(first: Any, other: Any, ignore_index: bool = False, sort: bool = Fals
         others = [each if isinstance(each, pandas.DataFrame) else pandas.DataFrame([each]) for each in others]
         kwargs["sort"] = sort
     return pandas.concat([first, *others], ignore_index=ignore_index, **kwargs)
+
+
+_IMAGES = {
+    "jpeg": rb".{6}(JFIF|Exif)|\xff\xd8\xff\xdb",
+    "png": rb"\x89PNG\r\n\x1a\n",
+    "gif": rb"GIF8[79]a",
+    "tiff": rb"MM|II",
+    "rgb": rb"\x01\xda",
+    "pbm": rb"P[14][ \t\n\r]",
+    "pgm": rb"P[25][ \t\n\r]",
+    "ppm": rb"P[36][ \t\n\r]",
+    "rast": rb"\x59\xa6\x6a\x95",
+    "xbm": rb"#define ",
+    "bmp": rb"BM",
+    "webp": rb"RIFF.{4}WEBP",
+    "exr": rb"\x76\x2f\x31\x01",
+}
+"""How files of each format of images begin."""
+
+
+def what(file: Any, h: bytes | None = None) -> str | None:
+    """The format of an image by how it begins, such as "jpeg", or None: of `h`, else of a path or an open file."""
+    if h is None and isinstance(file, (str, os.PathLike)):
+        with open(file, "rb") as opened:
+            h = opened.read(32)
+    elif h is None:
+        place = file.tell()
+        h = file.read(32)
+        file.seek(place)
+    return next((kind for kind, begin in _IMAGES.items() if re.match(begin, h, re.DOTALL)), None)

@@ -145,20 +145,21 @@ def test_modules_that_are_gone(python, tmp_path):
 import sys
 from fluidlite.old_scripts import finder, names
 from importlib.machinery import PathFinder
-gone = {{'imp', 'distutils', 'pipes', 'cgi'}}
+gone = {{'imp', 'distutils', 'pipes', 'cgi', 'imghdr'}}
 for name in list(sys.modules):
     if name.partition('.')[0] in gone: del sys.modules[name]
 sys.meta_path = [each for each in sys.meta_path if 'Distutils' not in type(each).__name__]
 find = PathFinder.find_spec
 finder.PathFinder = type('Without', (), {{'find_spec': staticmethod(
     lambda name, *args: None if name.partition('.')[0] in gone else find(name, *args))}})
-import imp, distutils.util, distutils, cgi
+import imp, distutils.util, distutils, cgi, imghdr, io
 from distutils.version import LooseVersion, StrictVersion
 from pipes import quote
 print(distutils.util.strtobool('Yes'), distutils.util.strtobool('off'), quote('a b'), cgi.escape('<"'))
 print(LooseVersion('1.10') > '1.9', LooseVersion('2.0b1') == LooseVersion('2.0b1'), StrictVersion('1.2b1') < '1.2')
 found = imp.find_module('mm', [{str(tmp_path)!r}])
 print(imp.load_source('m1', found[1]).X, imp.load_module('m2', *found).X)
+print(imghdr.what('', b'BM'), imghdr.what(io.BytesIO(b'GIF89a')), imghdr.what(found[1]))
 import dummy_threading
 print(dummy_threading.__name__)
 try: imp.no_such
@@ -169,6 +170,7 @@ except AttributeError as error: print(error)
         "1 0 'a b' &lt;\"",
         "True True True",
         "1 1",
+        "bmp gif None",
         "threading",
         "module 'imp' has no attribute 'no_such'",
     ], done.stderr

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import random
+import re
 import sys
 import threading
 import unittest
@@ -26,7 +27,15 @@ def fresh(monkeypatch):
 
 
 def namespace(**names):
-    modules = {"np": np, "math": math, "json": json, "random": random, "io": io, "threading": threading}
+    modules = {
+        "np": np,
+        "math": math,
+        "json": json,
+        "random": random,
+        "io": io,
+        "re": re,
+        "threading": threading,
+    }
     return {**modules, "ElementTree": ElementTree, "HTMLParser": HTMLParser, "arrays": array, **names}
 
 
@@ -97,6 +106,8 @@ OLD = [
         "5%% %(default)s, 1%% or 5%%",
         "'%' in a help text of argparse: ",
     ),
+    ("re.findall('b(?i)', 'bBa')", ["b", "B"], "flags in the middle"),
+    ("re.compile(b'(?s).(?i)b').sub(b'c', b'\\nBab')", b"cc", "flags in the middle"),
     ("exec('r = float(ONE)')\nr", 2.25, "float of an array [1]: "),
     ("exec(compile('r = float(ONE)', 'x.py', 'exec'))\nr", 2.25, "float of an array [1]: "),
     (
