@@ -474,21 +474,21 @@ def start(tmp_path, *args):
 def test_ctrl_c(tmp_path, mode, data):
     process = start(tmp_path, mode, data, "go on")
     assert process.stdout.readline() == "ready\n"
-    begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - begin < 5
     assert process.returncode == 130
     assert errors.startswith("\ninterrupted at ") and "script.py:" in errors and errors.count("\n") == 2
 
 
-@pytest.mark.parametrize("mode", ["iterable", "program"])
-@pytest.mark.parametrize("data", ["stuck", "endless"])
-@pytest.mark.parametrize(("how", "status"), [("leave", 0), ("exit", 7), ("error", 1)])
+@pytest.mark.parametrize(
+    ("mode", "data", "how", "status"),
+    [
+        ("iterable", "stuck", "leave", 0), ("program", "endless", "leave", 0), ("iterable", "endless", "exit", 7),
+        ("program", "stuck", "exit", 7), ("iterable", "stuck", "error", 1), ("program", "endless", "error", 1),
+    ],
+)  # fmt: skip
 def test_the_program_ends_in_the_middle_of_an_epoch(tmp_path, mode, data, how, status):
-    begin = time.monotonic()
     process = start(tmp_path, mode, data, how)
     _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - begin < 15
     assert process.returncode == status
     assert errors == "" if how != "error" else errors.endswith("ZeroDivisionError: division by zero\n")

@@ -48,9 +48,7 @@ with files.atomic_files():
 def writing(tmp_path):
     """A process that has written drafts of `first` and `second` to tmp_path, and waits."""
     process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", KILLED, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert process.stdout.readline() == b"written\n"
     yield process

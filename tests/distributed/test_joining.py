@@ -89,7 +89,8 @@ def test_all_end_when_one_fails(way, folder):
 @needs_mpi
 def test_ctrl_c_ends_one_that_waits(folder):
     endpoints = ["127.0.0.1:6195", "127.0.0.1:6196"]
-    process = start(0, ["-c", TOGETHER], endpoints, folder)
+    soon = "from fluidlite.distributed import joining; joining._TELL_AFTER = 0.1"
+    process = start(0, ["-c", soon + TOGETHER], endpoints, folder)
     assert process.stderr.readline() == "fluidlite: rank 0 waits for rank 1\n"
     process.send_signal(signal.SIGINT)
     _, printed, status = ended(process)

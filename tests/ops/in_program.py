@@ -117,7 +117,8 @@ def check(
     wanted = [array for slot in case.outputs for array in outputs[slot]]
     expected = [array for slot in grads for array in grads[slot]]
     assert len(names) == len(expected), f"{definition.type}: gradients {names}, expected {len(expected)}"
-    for engine in ("interpret", "plan"):
+    # On a GPU, the interpreter would call the kernels that are compared one by one.
+    for engine in ("plan",) if on_device.active() else ("interpret", "plan"):
         got = case.run(engine, made + names)
         for name, value, want in zip(made, got, wanted, strict=False):
             message = f"{definition.type}, {name}, engine {engine}"

@@ -44,8 +44,7 @@ def test_shapes_of_open_sizes(programs, layer, shape):
 
 
 @pytest.mark.parametrize(
-    ("points", "expected"),
-    [([[0], [1]], [[1, 2], [3, 4]]), ([[0, 1], [1, 0]], [2, 3]), ([[1, 1]], [4])],
+    ("points", "expected"), [([[0], [1]], [[1, 2], [3, 4]]), ([[0, 1], [1, 0]], [2, 3]), ([[1, 1]], [4])]
 )
 def test_points_of_an_unknown_number_of_indices(programs, points, expected):
     x, index = fluid.data("x", [None, 2]), fluid.data("index", [None, None], "int64")
