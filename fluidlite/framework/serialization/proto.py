@@ -157,8 +157,10 @@ def _fill_tensor(message: Any, var: Variable) -> None:
 
 def _fill_op(message: Any, op: Operator) -> Any:
     message.type = op.type
-    definition = op.definition
-    _fill_slots(message.inputs, op.inputs, (slot.name for slot in definition.input_slots))
+    definition, inputs = op.definition, op.inputs
+    if op.type == "group_norm_grad" and not inputs.get("Y"):  # Fluid's computes from Y, not from X
+        inputs = {**inputs, "Y": [name.partition(GRAD)[0] for name in inputs[grad_name("Y")]]}
+    _fill_slots(message.inputs, inputs, (slot.name for slot in definition.input_slots))
     _fill_slots(message.outputs, op.outputs, (slot.name for slot in definition.output_slots))
     attrs = op.declared_attrs()
     if op.type.endswith("_grad"):
@@ -254,8 +256,18 @@ def _read_program(program: Program, message: Any, what: str) -> Program:
             _read_op(block, op, what)
     runs = [{sub.idx for op in block.ops for sub in op.sub_blocks()} for block in program.blocks]
     _check_nesting(runs, what)
+    _drop_uncomputed(program)
     program._changed()
     return program
+
+
+def _drop_uncomputed(program: Program) -> None:
+    """Remove operands of sums of gradients that no operator computes: Fluid leaves them there, and skips them."""
+    made = {name for block in program.blocks for op in block.ops for name in op.output_arg_names}
+    for op in (op for block in program.blocks for op in block.ops if op.type == "sum"):
+        computed = [name for name in op.inputs["X"] if name in made or GRAD not in name]
+        if made.intersection(computed):
+            op.inputs["X"] = computed
 
 
 def _check_nesting(leads_to: list[set[int]], what: str) -> None:

@@ -128,3 +128,29 @@ def test_programs_of_other_versions_with_fewer_attributes(version):
         op.attrs.add(name="of_a_later_release", type=2, s="something")
     parsed = Program.parse_from_string(message.SerializeToString())
     np.testing.assert_array_equal(exe.run(parsed, feed={"x": X}, fetch_list=[out.name])[0], want)
+
+
+def test_sums_of_gradients_of_which_some_are_not_computed():
+    """Fluid leaves a gradient in the sum when no operator computes it, as behind labels that are cast to integers."""
+    x = fluid.data("x", [None, 4])
+    rows = layers.scale(x, 1.0)
+    loss = layers.reduce_sum(layers.square(rows) + rows)
+    fluid.backward.append_backward(loss, parameter_list=[rows.name])
+    main, gradient = fluid.default_main_program(), rows.name + "@GRAD"
+    main.global_block().create_var(name=gradient + "@RENAME@block0@7", shape=[-1, 4], dtype="float32")
+    saved = messages().ProgramDesc.FromString(main.desc.serialize_to_string())
+    (total,) = (op for op in saved.blocks[0].ops if op.type == "sum")
+    total.inputs[0].arguments.append(gradient + "@RENAME@block0@7")
+    parsed = Program.parse_from_string(saved.SerializeToString())
+    for _ in range(2):
+        (got,) = fluid.Executor(fluid.CPUPlace()).run(parsed, {"x": X}, [gradient])
+        np.testing.assert_allclose(got, 2 * X + 1, rtol=1e-6)
+
+
+def test_the_gradient_of_group_norm_is_saved_with_the_result_that_it_reads_in_fluid():
+    images = layers.scale(fluid.data("x", [None, 4, 2, 2]), 1.0)
+    normal = layers.group_norm(images, 2)
+    fluid.backward.append_backward(layers.reduce_sum(normal))
+    saved = messages().ProgramDesc.FromString(fluid.default_main_program().desc.serialize_to_string())
+    (gradient,) = (op for op in saved.blocks[0].ops if op.type == "group_norm_grad")
+    assert {slot.parameter: list(slot.arguments) for slot in gradient.inputs}["Y"] == [normal.name]
