@@ -90,11 +90,11 @@ def tensor_in(scope: Scope, name: str) -> LoDTensor:
 
 
 def check_fits(var: Variable, array: np.ndarray, source: str) -> None:
-    """Raise RuntimeError if `array`, found in `source`, cannot be the value of `var`: another shape or
-    element type.
+    """Raise RuntimeError if `array`, found in `source`, cannot be the value of `var`: another element type, or another
+    shape for a parameter.
     """
     wanted, found = list(var.shape), list(array.shape)
-    if wanted and (
+    if is_parameter(var) and (
         len(wanted) != len(found) or any(w not in (-1, f) for w, f in zip(wanted, found, strict=True))
     ):
         raise RuntimeError(
