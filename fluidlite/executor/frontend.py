@@ -17,9 +17,9 @@ from ..base.errors import EnforceNotMet
 from ..framework import Operator
 from ..ops.registry import OpView
 from . import failures
-from .control_flow import blocks, predication, ragged_scan, recurrent
+from .control_flow import blocks, ragged_scan, recurrent
 from .control_flow.array_ops import GET
-from .control_flow.inlining import Inliner
+from .control_flow.inlining import Inliner, predicated
 from .failures import DataDependentShape, Unsupported
 from .ir import jumps
 from .ir.inference import NON_TENSORS, SsaNames, fold, has_control_flow, in_place_of, infer, is_noop, live
@@ -92,7 +92,7 @@ def structure(ops: Sequence[Operator], request: Request, meta: TypeEnv) -> Graph
         if has_control_flow(request.program, ops):
             graph = _inlined(graph, request, meta)
     elif not request.check_finite:
-        graph.ops = [*predication.predicated(ops)]
+        graph.ops = [*predicated(ops)]
     names = SsaNames(meta.is_persistable, [*request.feed, *request.late])
     graph.ops = [names.renamed(op) for op in graph.ops if not is_noop(op)]
     graph.results = [names.latest.get(name, name) for name in graph.results]
@@ -116,7 +116,7 @@ def infer_shapes(graph: Graph, request: Request, meta: TypeEnv) -> Typed:
                 f"fetched variable {asked!r} has no value if a branch is not taken", graph.unset[asked]
             )
         _check_fetched(name, meta)
-    inference.check_sparse(fetches)
+    check_padding([op for op, _ in inference.steps], fetches)
     return Typed(meta, inference.steps, inference.dense(fetches), inference.ends_early)
 
 
@@ -193,9 +193,8 @@ class _Inference:
         meta, steps = self._meta, self.steps
         enclosing: list[Operator] = []  # the branches and loops around an operator
         begun: list[int] = []  # of each of these, the number of operators with data-dependent sizes before it
-        valid = resolved = (
-            0  # steps up to the last operator with data-dependent sizes; number of such operators
-        )
+        # Steps up to the last operator with data-dependent sizes, and the number of such operators.
+        valid = resolved = 0
         for op in long_work.over(self._graph.ops, "shapes of the program"):
             if op.definition in jumps.BEGINS:
                 enclosing.append(op)
@@ -255,9 +254,6 @@ class _Inference:
         if self._meta.sparse:
             check_written_once(op, self._meta, self._writes)
         return [] if fold(op, view, self._meta, self._writes) else [(op, view)]
-
-    def check_sparse(self, fetches: Iterable[str]) -> None:
-        check_padding([op for op, _ in self.steps], fetches)
 
     def dense(self, fetches: Sequence[str]) -> list[str]:
         """The fetches by the names of their dense forms; adds steps that make SelectedRows dense."""
