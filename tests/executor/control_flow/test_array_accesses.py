@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.executor.failures import Unsupported
-from fluidlite.executor.interpreter.array_accesses import separated
+from fluidlite.executor.interpreter.segments import separated
 
 from .agreement import agree, default, number, run
 
