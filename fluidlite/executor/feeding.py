@@ -15,8 +15,7 @@ from ..base.arrays import plain
 from ..base.callsite import describe
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.errors import FeedError
-from ..base.lod import Lod, freeze
-from ..base.place import Place
+from ..base.lod import Lod
 from ..base.selected_rows import SelectedRows
 from ..framework import Program, Variable
 from ..ops.registry import LEVEL
@@ -110,16 +109,13 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
                 f"the LoDTensor fed as {var.name!r} has {value._rows()} rows, but its sequences end at "
                 f"{value.offsets[-1][-1]}: set the levels of detail anew after other elements"
             )
-        if isinstance(array, np.ndarray):
-            array = plain(array)
-        return (array.reshape(1) if array.ndim == 0 else array), value.offsets
+        return _with_dimension(plain(array) if isinstance(array, np.ndarray) else array), value.offsets
     if isinstance(value, np.ndarray):
         array = value
     elif on_device(value):
         device = device_of(value)
         assert device is not None
-        array = device.adopt(value)
-        return (array.reshape(1) if array.ndim == 0 else array), ()
+        return _with_dimension(device.adopt(value)), ()
     elif isinstance(value, LoDTensorArray):
         array = np.array([np.asarray(tensor) for tensor in value])
     elif isinstance(value, list):
@@ -139,7 +135,11 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
             f"variable {var.name!r} was fed with {type(value).__name__} ({value!r:.60}): {error}; feed an array or a "
             "LoDTensor"
         ) from None
-    return (array.reshape(1) if array.ndim == 0 else array), ()
+    return _with_dimension(array), ()
+
+
+def _with_dimension(array: Any) -> Any:
+    return array.reshape(1) if array.ndim == 0 else array
 
 
 def _number(value: Any, var: Variable) -> np.ndarray:
@@ -237,52 +237,3 @@ def undeclared_ranks(program: Program, feed: Mapping[str, Any]) -> str:
                 f"{describe(var.line, 'declared')}: "
             )
     return "".join(found)
-
-
-def split(feed: Feed, places: list[Place], every: bool = True) -> list[Feed]:
-    """One feed divided along the first dimension over the places as Fluid does: the last places get the smaller parts.
-
-    With `every` each place gets a part, otherwise a small batch may leave the last places without one. Raises
-    ValueError if there are too few rows for that, or if the variables fill different numbers of places.
-    """
-    shares = {}
-    for name, (array, lod) in feed.items():
-        rows = len(lod[0]) - 1 if lod else len(array)
-        if rows < (len(places) if every else 1):
-            raise ValueError(
-                f"variable {name!r} was fed with {rows} {'sequences' if lod else 'rows'} for {len(places)} devices: "
-                "every device needs at least one"
-            )
-        shares[name] = _shares(rows, len(places), every)
-    used = {name: len(sizes) for name, sizes in shares.items()}
-    if len(set(used.values())) > 1:
-        raise ValueError(f"the variables were fed with rows for different numbers of devices: {used}")
-    parts: list[Feed] = [{} for _ in range(max(used.values(), default=len(places)))]
-    for name, (array, lod) in feed.items():
-        begin = 0
-        for part, size in zip(parts, shares[name], strict=True):
-            part[name] = _rows(array, lod, begin, begin + size)
-            begin += size
-    return parts
-
-
-def _shares(rows: int, count: int, every: bool) -> list[int]:
-    """How many of the rows each of at most `count` places gets."""
-    step = -(-rows // count)
-    sizes = [min(step, rows - begin) for begin in range(0, rows, step)]
-    if every and len(sizes) < count:
-        # Fluid refuses these batches, though there is a row for every place.
-        least, extra = divmod(rows, count)
-        sizes = [least + (index < extra) for index in range(count)]
-    return sizes
-
-
-def _rows(array: np.ndarray, lod: Lod, begin: int, end: int) -> tuple[np.ndarray, Lod]:
-    """Rows, or top-level sequences, from `begin` to `end`."""
-    if not lod:
-        return array[begin:end], ()
-    levels = []
-    for level in lod:
-        levels.append(freeze(level[begin : end + 1] - level[begin]))
-        begin, end = int(level[begin]), int(level[end])
-    return np.ascontiguousarray(array[begin:end]), tuple(levels)

@@ -12,7 +12,7 @@ from ...base.errors import EnforceNotMet
 from ...base.lod import Lod, freeze
 from ...base.place import Place
 from ...framework import Program
-from ..feeding import Feed, as_feed, check, split
+from ..feeding import Feed, as_feed, check
 from ..lod_tensor import LoDTensor, LoDTensorArray
 from ..plan_cache import as_results, or_empty
 
@@ -59,7 +59,7 @@ def _divided(feed: Mapping[str, Any], program: Program, places: list[Place], eve
     }
     try:
         divided = {name: value for name, value in whole.items() if name not in common}
-        parts = split(divided, places, every=every)
+        parts = _split(divided, places, every=every)
     except ValueError as error:
         raise EnforceNotMet(f"{error}; CPU_NUM sets the number of CPU devices") from None
     for part in parts:
@@ -67,6 +67,55 @@ def _divided(feed: Mapping[str, Any], program: Program, places: list[Place], eve
         for name, (array, lod) in part.items():
             check(block.var(name), array, lod)
     return parts
+
+
+def _split(feed: Feed, places: list[Place], every: bool = True) -> list[Feed]:
+    """One feed divided along the first dimension over the places as Fluid does: the last places get the smaller parts.
+
+    With `every` each place gets a part, otherwise a small batch may leave the last places without one. Raises
+    ValueError if there are too few rows for that, or if the variables fill different numbers of places.
+    """
+    shares = {}
+    for name, (array, lod) in feed.items():
+        rows = len(lod[0]) - 1 if lod else len(array)
+        if rows < (len(places) if every else 1):
+            raise ValueError(
+                f"variable {name!r} was fed with {rows} {'sequences' if lod else 'rows'} for {len(places)} devices: "
+                "every device needs at least one"
+            )
+        shares[name] = _shares(rows, len(places), every)
+    used = {name: len(sizes) for name, sizes in shares.items()}
+    if len(set(used.values())) > 1:
+        raise ValueError(f"the variables were fed with rows for different numbers of devices: {used}")
+    parts: list[Feed] = [{} for _ in range(max(used.values(), default=len(places)))]
+    for name, (array, lod) in feed.items():
+        begin = 0
+        for part, size in zip(parts, shares[name], strict=True):
+            part[name] = _rows(array, lod, begin, begin + size)
+            begin += size
+    return parts
+
+
+def _shares(rows: int, count: int, every: bool) -> list[int]:
+    """How many of the rows each of at most `count` places gets."""
+    step = -(-rows // count)
+    sizes = [min(step, rows - begin) for begin in range(0, rows, step)]
+    if every and len(sizes) < count:
+        # Fluid refuses these batches, though there is a row for every place.
+        least, extra = divmod(rows, count)
+        sizes = [least + (index < extra) for index in range(count)]
+    return sizes
+
+
+def _rows(array: np.ndarray, lod: Lod, begin: int, end: int) -> tuple[np.ndarray, Lod]:
+    """Rows, or top-level sequences, from `begin` to `end`."""
+    if not lod:
+        return array[begin:end], ()
+    levels = []
+    for level in lod:
+        levels.append(freeze(level[begin : end + 1] - level[begin]))
+        begin, end = int(level[begin]), int(level[end])
+    return np.ascontiguousarray(array[begin:end]), tuple(levels)
 
 
 def gather(name: str, values: list[Any], return_numpy: bool, merged: bool) -> Any:
