@@ -45,9 +45,9 @@ def allocate(code: Code) -> dict[str, Storage]:
     storages: dict[str, Storage] = {}
     size = code.meta.bytes
     ranges = lifetimes(code.instructions, code.aliases, code.fetches)
-    for name in code.temporaries(ranges):
-        first, last = ranges[name]
-        storages[name] = Storage(size(name), [name], first, last)
+    for name, (first, last) in ranges.items():
+        if code.is_temporary(name):
+            storages[name] = Storage(size(name), [name], first, last)
     _share_in_place(code.instructions, storages, code.aliases)
     return storages
 
@@ -57,8 +57,6 @@ def _share_in_place(
 ) -> None:
     """Let outputs take the memory of inputs that die at the instruction, where the kernel allows aliases."""
     for step, instruction in enumerate(instructions):
-        if not isinstance(instruction.action, Call):
-            continue
         taken: set[str] = set()
         for name, result in _replaceable(instruction, roots):
             out, source = storages.get(result), storages.get(name)

@@ -18,7 +18,7 @@ from ...base.sizes import current
 from ...framework import Operator
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call
-from ..control_flow.array_ops import CLEAR, MAY_MISS, ON_ELEMENTS, TENSOR_ARRAY
+from ..control_flow.array_ops import MAY_MISS, ON_ELEMENTS
 from ..control_flow.rank_ops import RANK
 from ..control_flow.scan import SCAN, SCAN_KERNEL
 from ..failures import Unsupported
@@ -117,12 +117,6 @@ class Code:
             return False
         return name not in self.tensor_arrays and not self.meta.is_persistable(name)
 
-    def temporaries(self, names: Iterable[str]) -> list[str]:
-        """The variables among `names` that live in the arena."""
-        held = {*self.inputs, *self.meta.constants, *self.external, *self.tensor_arrays}
-        lasts = self.meta.is_persistable
-        return [name for name in names if name not in held and not lasts(name)]
-
     def may_be_shared(self, name: str) -> bool:
         """True if passes may change the layout of a variable, or let it share memory."""
         return self.is_temporary(name) and not (self.isolated and name in self.fetches)
@@ -131,20 +125,6 @@ class Code:
         """The persistable variables that some of the instructions write."""
         written = {name for each in instructions for name in each.writes}
         return {*filter(self.meta.is_persistable, written)}
-
-    def needed(self) -> list[str]:
-        """The variables that are live at the end."""
-        return [*self.fetches, *self.persistable_results(self.instructions)]
-
-
-def tensor_arrays_of(steps: Iterable[tuple[object, object]]) -> list[str]:
-    """The operands that are tensor arrays."""
-    return [
-        name + TENSOR_ARRAY
-        for op, _ in steps
-        if op.definition is CLEAR  # type: ignore[attr-defined]
-        for name in op.attrs["arrays"]  # type: ignore[attr-defined]
-    ]
 
 
 REPLAYABLE = (*jumps.JUMPS, jumps.ASSERT_DEFINED, jumps.NONEMPTY, RANK, CHECK_FINITE, *ON_ELEMENTS)
@@ -196,8 +176,7 @@ def is_call(instruction: Instruction, kernel: str) -> bool:
 
 def _calls(instructions: Iterable[Instruction], kernel: str) -> list[int]:
     """The calls of this kernel, by index."""
-    actions = [each.action for each in instructions]
-    return [at for at, action in enumerate(actions) if isinstance(action, Call) and action.kernel == kernel]
+    return [at for at, each in enumerate(instructions) if is_call(each, kernel)]
 
 
 def _all_of(instruction: Instruction) -> Iterable[Operator]:

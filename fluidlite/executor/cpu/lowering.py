@@ -15,6 +15,7 @@ from ...ops.kernels.kernel_def import KERNELS
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import LEVEL, Call, LodArray, OperatorError, OpView, check_result
 from .. import failures
+from ..control_flow.array_ops import CLEAR, TENSOR_ARRAY
 from ..control_flow.scan import SCAN_KERNEL
 from ..failures import Unsupported
 from ..frontend import Typed
@@ -23,7 +24,7 @@ from ..ir.instructions import Instruction
 from ..ir.legalization import row_rule
 from ..ir.request import Request
 from ..ir.type_env import PendingShapes, TypeEnv
-from .code import Code, tensor_arrays_of
+from .code import Code
 
 
 def lower(typed: Typed, request: Request) -> Code:
@@ -39,7 +40,12 @@ def lower(typed: Typed, request: Request) -> Code:
         [*typed.fetches, *(name for each in levels for name in each)],
         levels,
         late=[*request.late],
-        tensor_arrays=tensor_arrays_of(typed.steps),
+        tensor_arrays=[
+            name + TENSOR_ARRAY
+            for op, _ in typed.steps
+            if op.definition is CLEAR
+            for name in op.attrs["arrays"]
+        ],
         isolated=request.body is not None,
     )
     code.instructions = Lowering(code, typed.steps).instructions()
@@ -70,8 +76,10 @@ class Lowering:
         if pending and (measured := [pending[name] for name in op.writes() if name in pending]):
             into += self._data_dependent(op, view, measured[0])
             return
-        if definition.planning.view is not None and self._is_view(op, *definition.planning.view):
-            return
+        if definition.planning.view is not None:  # the result only has another shape
+            out_slot, in_slot = definition.planning.view
+            if self._may_share(op.outputs[out_slot][0], op.inputs[in_slot][0]):
+                return
         if definition in jumps.JUMPS:
             into.append(Instruction((op,), tuple(op.input_arg_names), (), definition))
             return
@@ -130,11 +138,6 @@ class Lowering:
             else []
         )
         return (*present, *levels)
-
-    def _is_view(self, op: Operator, out_slot: str, in_slot: str) -> bool:
-        """Alias the result of an operator that only has another shape with its source."""
-        (out,), (source,) = op.outputs[out_slot], op.inputs[in_slot]
-        return self._may_share(out, source)
 
     def _is_part_view(self, op: Operator, call: Call) -> bool:
         """Alias an array of SelectedRows, or a tensor with another LoD, with its source; `call` is a copy."""

@@ -12,13 +12,13 @@ from ...ops.kernels.fusion import may_be_epilogue, with_epilogue
 from ...ops.kernels.kernel_def import KERNELS
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
-from ..ir.instructions import Instruction, Uses
+from ..ir.instructions import Instruction
 from ..passes.attention import fuse_attention
 from ..passes.chains import join_chains
 from ..passes.channel_blocks import ChannelBlocks
 from ..passes.patterns import Match, Node, Pattern
 from ..passes.prepacking import prepack
-from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
+from ..passes.redundancy import eliminate_common_subexpressions, eliminate_dead_code, propagate_copies
 from ..passes.rewriting import Pass, Replacement, apply_passes, fuse_alike, fuse_matches, in_halves, joined
 from .assembly import coalesce_merges
 from .code import Code
@@ -35,7 +35,7 @@ def optimize(
         split: whether the code has two halves, between which nothing moves.
         pack: prepacks weights, instead of `prepacking.prepack`.
     """
-    needed = code.needed()
+    needed = [*code.fetches, *code.persistable_results(code.instructions)]
     pack = pack or (lambda instructions: prepack(instructions, code.meta, code.root))
     run = partial(_run_passes, code, pack)
     if split:
@@ -54,7 +54,7 @@ def _run_passes(
     """Run the passes but for those that the user leaves out; raises ValueError if one of these does not exist."""
     layout = ChannelBlocks(code.meta, lambda name: not code.isolated and code.is_temporary(name))
     passes: dict[str, Pass] = {
-        "dead_code": _eliminate_dead_code,
+        "dead_code": eliminate_dead_code,
         "copy_propagation": propagate_copies,
         "common_subexpressions": eliminate_common_subexpressions,
         "attention": fuse_attention,
@@ -118,7 +118,7 @@ _fuse_epilogues = fuse_matches(_EPILOGUE, _with_epilogue)
 
 def _update_key(each: Instruction) -> Any:
     """The kind of a parameter's update, with its rate and constants; None for other instructions."""
-    if not each.ops[0].attrs.get("op_role", 0) & OpRole.Optimize or not isinstance(each.action, Call):
+    if not each.role & OpRole.Optimize or not isinstance(each.action, Call):
         return None
     return optim.update_kind(each.action)
 
@@ -129,15 +129,3 @@ def _multi_tensor_update(parts: list[Instruction]) -> list[Instruction]:
 
 
 _fuse_updates = fuse_alike(_update_key, _multi_tensor_update)
-
-
-def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-    """The instructions without calls, of operators with several calls, whose results are not read.
-
-    Such as the gradient of images in that of a convolution.
-    """
-    return [
-        each
-        for each in instructions
-        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.is_used, each.writes))
-    ]

@@ -12,7 +12,6 @@ from ...ops.kernels.fusion import REAL, Operand, Repeated, Step, Steps
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction
 from ..passes.chains import ElementwiseRun, Part
-from ..passes.rewriting import fuse_runs
 from .launch import Get, Launch, one_by_one
 
 if TYPE_CHECKING:
@@ -209,5 +208,5 @@ _FAMILIES: Mapping[str, Callable[[OpView, str], list[Step] | None]] = {
 }
 _OTHERS: Mapping[str, _Rule] = {"scale": _scale, "sum": _sum, "mean_grad": _mean_grad}
 
-join_chains = fuse_runs(_Run)
+join_chains = _Run.fuse
 """The pass for GPUs."""

@@ -37,6 +37,7 @@ class Launch(Call):
     shaped: tuple[str, ...] = ()
 
     def with_shapes(self, names: Sequence[str]) -> Launch:
+        """The launch that also binds arrays with undefined elements to these names."""
         return replace(self, operands=(*self.operands, *names), shaped=(*self.shaped, *names))
 
 

@@ -43,6 +43,11 @@ class Instruction:
         return self.ops[0]
 
     @property
+    def role(self) -> int:
+        """The `OpRole` of the first operator."""
+        return self.ops[0].attrs.get("op_role", 0)  # type: ignore[no-any-return]
+
+    @property
     def kind(self) -> str:
         """The pattern name or the type of the operator, if the instruction is for a single one; else ""."""
         return "" if self.view is None else self.view.definition.planning.pattern or self.view.type
@@ -199,10 +204,6 @@ class Uses:
         if not others:
             return Need.NOTHING
         return Need.SHAPE if all([self._shape_only(each, name) for each in others]) else Need.ELEMENTS
-
-    def is_private(self, name: str, inside: Iterable[Instruction]) -> bool:
-        """True if nothing but the instructions inside needs a variable that they write."""
-        return self.need(name, inside) is Need.NOTHING
 
     def _shape_only(self, reader: Instruction, name: str) -> bool:
         if len(reader.ops) > 1:

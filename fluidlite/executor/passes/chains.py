@@ -11,7 +11,7 @@ from ...ops.kernels import fusion
 from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Need, Uses
-from .rewriting import fuse_runs, joined
+from .rewriting import joined
 
 
 @dataclass
@@ -32,7 +32,7 @@ class ElementwiseRun:
 
     `most_steps`: the limit of steps. `owns_results`: whether results have memory of their own, so that a
     variable may be read and overwritten, and results of which only the shape is read need not be computed
-    (`ShapeProvider`).
+    (`with_shapes` of the call).
     """
 
     most_steps: int
@@ -101,11 +101,24 @@ class ElementwiseRun:
         self._repeated.append(fusion.Repeated(name, one.count, one.stretch))
         return self._repeated[-1]
 
-    def finished(self) -> list[Instruction]:
-        """One instruction for all, or a few if a chain cannot hold all."""
-        return self._joined(self._parts)
+    @classmethod
+    def fuse(cls, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        """The pass that fuses maximal runs."""
+        out: list[Instruction] = []
+        run = cls(uses)
+        for each in instructions:
+            if run.take(each):
+                continue
+            if run._parts:
+                out += run._joined(run._parts)
+                run = cls(uses)
+                if run.take(each):
+                    continue
+            out.append(each)
+        return [*out, *run._joined(run._parts)]
 
     def _joined(self, parts: list[Part]) -> list[Instruction]:
+        """One instruction for all parts, or a few if a chain cannot hold all."""
         instructions = [part.instruction for part in parts]
         if len(parts) < 2:
             return instructions
@@ -142,5 +155,5 @@ class _Run(ElementwiseRun):
         return fusion.chain(self.elements, steps, results, kernels.number)
 
 
-join_chains = fuse_runs(_Run)
+join_chains = _Run.fuse
 """The pass for the CPU."""

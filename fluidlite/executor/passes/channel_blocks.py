@@ -14,10 +14,11 @@ Images that need the same layout for some call are a *region*: all of them are b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..._ext import kernels
+from ..._ext.operands import Aliases
 from ...base.dtypes import VarType
 from ...base.sizes import always_equal
 from ...ops.kernels.kernel_def import KERNELS
@@ -75,7 +76,7 @@ class ChannelBlocks:
     ) -> frozenset[str]:
         """The variables of the regions that gain from the blocked layout."""
         shapes = self._shapes(instructions, uses)
-        regions = _Regions(shapes)
+        regions, unfit = Aliases(), set[str]()
         gains: defaultdict[str, float] = defaultdict(float)
         read_plain: set[str] = set()
         for at, each in enumerate(instructions):
@@ -95,12 +96,17 @@ class ChannelBlocks:
                 for name in places:
                     gains[name] += 1
             else:
-                regions.join(places)
-            regions.leave_out(touched.difference(places))
+                for name in places[1:]:
+                    if regions.root(name) != regions.root(places[0]):
+                        regions.merge(name, places[0])
+                unfit.update(name for name in places if name not in shapes)
+            unfit.update(touched.difference(places))
         totals: defaultdict[str, float] = defaultdict(float)
         for name, shape in shapes.items():
-            totals[regions.of(name)] += gains[name] * shape[1] * shape[2] * shape[3]
-        return frozenset(name for name in shapes if regions.fits(name) and totals[regions.of(name)] > 0)
+            totals[regions.root(name)] += gains[name] * shape[1] * shape[2] * shape[3]
+        plain = {*map(regions.root, unfit)}
+        roots = {name: regions.root(name) for name in shapes}
+        return frozenset(name for name, root in roots.items() if root not in plain and totals[root] > 0)
 
     def _shapes(self, instructions: list[Instruction], uses: Uses) -> dict[str, tuple[int, ...]]:
         """The shapes of variables that can be blocked, by owner of the memory."""
@@ -178,36 +184,6 @@ def _has_convolutions(instructions: list[Instruction]) -> bool:
         if isinstance(each.action, Call) and (kernel := KERNELS[each.action.kernel]) is not None
     ]
     return any([rule is not None and rule.independent for rule in rules])
-
-
-class _Regions:
-    """Union-find of variables that need the same layout; one that cannot be blocked excludes its region."""
-
-    def __init__(self, able: Container[str]) -> None:
-        self._able = able
-        self._parent: dict[str, str] = {}
-        self._unfit: set[str] = set()
-
-    def of(self, name: str) -> str:
-        while (parent := self._parent.get(name, name)) != name:
-            self._parent[name] = self._parent.get(parent, parent)
-            name = parent
-        return name
-
-    def join(self, names: list[str]) -> None:
-        tops = [self.of(name) for name in names]
-        unfit = any(name not in self._able for name in names) or not self._unfit.isdisjoint(tops)
-        for top in tops:
-            self._parent[top] = tops[0]
-        if unfit:
-            self._unfit.add(self.of(tops[0]))
-
-    def leave_out(self, names: Iterable[str]) -> None:
-        """Exclude the regions of these variables."""
-        self._unfit.update(map(self.of, names))
-
-    def fits(self, name: str) -> bool:
-        return self.of(name) not in self._unfit
 
 
 def _renamed(each: Instruction, names: Mapping[str, str]) -> Instruction:

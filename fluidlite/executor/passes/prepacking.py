@@ -87,7 +87,7 @@ def prepack(instructions: list[Instruction], meta: TypeEnv, root: Callable[[str]
         if isinstance(each.action, Call) and each.action.kernel in PRODUCTS:
             matrix = found.matrix(each)
             if matrix is not None and _pays(each, matrix):
-                products[matrix, _phase(each)].append(at)
+                products[matrix, each.role & OpRole.Backward].append(at)
         for name in map(root, each.writes):
             written[name].append(at)
     out = [[each] for each in instructions]
@@ -124,7 +124,3 @@ def _not_written(instructions: list[Instruction], root: Callable[[str], str]) ->
 def _pays(instruction: Instruction, matrix: Matrix, elements: int = _LEAST_ELEMENTS) -> bool:
     rows = current(instruction.action.ints[0])
     return rows >= _LEAST_ROWS and matrix.depth * matrix.columns >= elements
-
-
-def _phase(instruction: Instruction) -> int:
-    return instruction.op.attrs.get("op_role", 0) & OpRole.Backward

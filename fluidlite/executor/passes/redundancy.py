@@ -1,4 +1,4 @@
-"""Copy propagation and common subexpression elimination for the CPU: redundant results become aliases."""
+"""Redundant work on the CPU: dead code is dropped, copies and common subexpressions become aliases."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses, has_jumps
 
 
+def eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """The instructions without calls, of operators with several calls, whose results are not read.
+
+    Such as the gradient of images in that of a convolution.
+    """
+    return [
+        each
+        for each in instructions
+        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.is_used, each.writes))
+    ]
+
+
 def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     """Copy propagation: results that are copies of operands, such as the gradients of a sum, become aliases of these.
 
@@ -24,7 +36,7 @@ def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
     for each in instructions:
         is_call = each.view is not None and isinstance(each.action, Call)
         kernel = KERNELS[each.action.kernel] if is_call else None
-        if kernel is None or kernel.copies is None or _is_update(each):
+        if kernel is None or kernel.copies is None or each.role & OpRole.Optimize:
             out.append(each)
             continue
         gone: dict[int, str] = {}
@@ -66,7 +78,7 @@ def eliminate_common_subexpressions(instructions: list[Instruction], uses: Uses)
     for each in instructions:
         if _is_pure(each, uses):
             read = {*map(root, each.reads)}
-            key: list[object] = [each.action.kernel, each.ops[0].attrs.get("op_role", 0) & OpRole.Backward]
+            key: list[object] = [each.action.kernel, each.role & OpRole.Backward]
             for operand in each.action.operands:
                 name = root(operand or "")
                 key.append((name, versions.get(name, 0)) if name in read else operand is None)
@@ -83,17 +95,12 @@ def eliminate_common_subexpressions(instructions: list[Instruction], uses: Uses)
     return out
 
 
-def _is_update(each: Instruction) -> bool:
-    """True for an update of a parameter."""
-    return bool(each.ops[0].attrs.get("op_role", 0) & OpRole.Optimize)
-
-
 def _is_pure(each: Instruction, uses: Uses) -> bool:
     """True for a native call whose results are written once and depend on its operands and numbers alone."""
     if not isinstance(each.action, Call) or each.view is None or not each.writes:
         return False
     op = each.ops[0]
-    if op.definition.effects.random or op.attrs.get("op_role", 0) & OpRole.Optimize:
+    if op.definition.effects.random or each.role & OpRole.Optimize:
         return False
     if "seed" in " ".join(op.attrs) or not kernels.available(each.action.kernel):
         return False

@@ -1,7 +1,6 @@
 """Passes, which rewrite the instructions of a plan, and the schemes of fusion that CPU and GPU passes share.
 
 fuse_matches      graphs of instructions that a pattern describes (`patterns.py`)
-fuse_runs         runs of neighbours, such as chains of elementwise calls
 fuse_alike        instructions of the same kind from anywhere, such as the updates of an optimizer
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ..._ext.operands import Aliases
 from ...framework import Operator, OpRole
@@ -44,19 +43,11 @@ def in_halves(
 
     Returns the instructions and the position of the second half.
     """
-    backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in instructions]
+    backward = [each.role & OpRole.Backward for each in instructions]
     cut = next((at for at, is_backward in enumerate(backward) if is_backward), len(backward))
     read = {name for each in instructions[cut:] for name in each.reads}
     first = run(instructions[:cut], [*needed, *read])
     return [*first, *run(instructions[cut:], needed)], len(first)
-
-
-@runtime_checkable
-class ShapeProvider(Protocol):
-    """An action that can bind arrays of the right shape to results that it no longer computes."""
-
-    def with_shapes(self, names: Sequence[str]) -> Any:
-        """The action that also binds arrays with undefined elements to these names."""
 
 
 def joined(
@@ -128,7 +119,7 @@ class _Code:
         require(Need.ELEMENTS not in needs.values())
         shapes = [name for name, need in needs.items() if need is Need.SHAPE]
         if shapes:
-            require(len(made) == 1 and isinstance(made[0].action, ShapeProvider))
+            require(len(made) == 1 and hasattr(made[0].action, "with_shapes"))  # on a GPU
             made[0].writes, made[0].action = (*made[0].writes, *shapes), made[0].action.with_shapes(shapes)
         at = [self._places[one.parts[0 if one.at_first else -1]] for one in replacements]
         for each in parts:
@@ -183,39 +174,6 @@ class Group:
     def conflicts(self, reads: set[str], writes: set[str]) -> bool:
         """True if an instruction with these reads and writes depends on the group, or the group on it."""
         return bool(self.writes & (reads | writes) or self.reads & writes)
-
-
-class Run(Protocol):
-    """Neighbouring instructions to fuse."""
-
-    def take(self, each: Instruction) -> bool:
-        """Add an instruction; False if it cannot be fused with the others."""
-        ...
-
-    def finished(self) -> list[Instruction]:
-        """The instructions that replace those added."""
-        ...
-
-
-def fuse_runs(start: Callable[[Uses], Run]) -> Pass:
-    """The pass that fuses maximal runs of neighbours; `start` makes an empty run."""
-
-    def fuse_all(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-        out: list[Instruction] = []
-        run, has_begun = start(uses), False
-        for each in instructions:
-            if run.take(each):
-                has_begun = True
-                continue
-            if has_begun:
-                out += run.finished()
-                run = start(uses)
-                has_begun = run.take(each)
-            if not has_begun:
-                out.append(each)
-        return [*out, *(run.finished() if has_begun else ())]
-
-    return fuse_all
 
 
 def fuse_alike(
