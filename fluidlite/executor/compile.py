@@ -7,9 +7,9 @@
     Typed    operators with exact shapes
       lower         calls of kernels                cpu/lowering.py
       optimize      the passes                      cpu/optimize.py
-      allocate      live ranges of temporaries      cpu/memory.py
+      allocate      live ranges of temporaries      cpu/assembly.py
     Code     instructions
-      Assembly      the engine                      cpu/assembly.py
+      Assembly      the engine
     Plan     runs, fetches, describes itself        cpu/plan.py
 
 On a GPU the phases after `infer_shapes` are those of `cuda/compile.py`. The body of a scan, a segment, and the two

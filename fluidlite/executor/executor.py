@@ -95,10 +95,16 @@ class Executor:
 
         Fluid has nothing like it.
         """
-        program = getattr(program, "_program", program)
-        return describe(
-            default_main_program() if program is None else program, global_scope() if scope is None else scope
-        )
+        program = default_main_program() if program is None else getattr(program, "_program", program)
+        if not isinstance(program, Program):
+            raise TypeError(f"describe takes a Program, got {type(program).__name__}")
+        parts = []
+        caches = program._plans.get(global_scope() if scope is None else scope) or {}
+        for (version, (feeds, fetches, _), _), cache in caches.items():
+            if version == program._version:
+                parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
+                parts += cache.describe()
+        return Text("\n".join(parts) or "this program has not run in this scope")
 
     def run(
         self,
@@ -422,16 +428,3 @@ def _kept(
         tensor.set(value)
         tensor.hold_lod(lod)
     return {name: value for name, value in feed.items() if not changed.get(name)}
-
-
-def describe(program: Program, scope: Scope) -> str:
-    """How a program has been run in a scope; see `Executor.describe`."""
-    if not isinstance(program, Program):
-        raise TypeError(f"describe takes a Program, got {type(program).__name__}")
-    parts = []
-    for (version, (feeds, fetches, _), _), cache in (program._plans.get(scope) or {}).items():
-        if version != program._version:
-            continue
-        parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
-        parts += cache.describe()
-    return Text("\n".join(parts) or "this program has not run in this scope")

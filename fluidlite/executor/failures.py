@@ -8,9 +8,8 @@ from typing import NoReturn
 
 from ..base.callsite import describe
 from ..base.errors import EnforceNotMet, EOFException, called
-from ..framework import Operator, Program, Variable
+from ..framework import Operator, Program
 from ..framework.verify import suggest
-from ..ops.native import native_error
 from ..ops.program.host import ENDS
 from ..ops.registry import OperatorError
 
@@ -130,18 +129,6 @@ def refusal(op: Operator, message: str) -> OperatorError:
 def shape_text(shape: Iterable[int]) -> str:
     """A shape as Fluid prints it, with None for a variable size."""
     return "[" + ", ".join("None" if n < 0 else str(n) for n in shape) + "]"
-
-
-def variable_text(var: Variable) -> str:
-    """A variable as text: `'x' (float32 [None, 4])`."""
-    return f"{var.name!r} ({var.dtype} {shape_text(var.shape)})"
-
-
-def native(op: Operator, code: int, details: tuple[int, ...]) -> Exception:
-    """The error of a native kernel that returned `code` with `details`."""
-    return native_error(
-        op.type, {slot: f" {names}" for slot, names in op.inputs.items() if names}, code, details
-    )
 
 
 class Unsupported(Exception):

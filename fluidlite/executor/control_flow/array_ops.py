@@ -112,8 +112,7 @@ def _infer_get(op: OpView) -> None:
 
 
 def _infer_take(op: OpView) -> None:
-    op.set("Out", op.shape("Like"), op.dtype("Like"))
-    op.carry("Out", op.lod("Like"))
+    _infer_pop(op)
     _check_index(op, "Out")
 
 
@@ -245,8 +244,3 @@ def lowered_array_op(op: Operator, array: str, to: str = "") -> Operator:
     if op.type == "tensor_array_to_tensor":
         return in_place_of(op, JOIN, {}, op.outputs, attrs)
     return in_place_of(op, SPLIT, {"X": op.inputs[grad_name("Out")]}, {}, {**attrs, "to": to})
-
-
-__all__ = [
-    "CLEAR", "TENSOR_ARRAY", "GET", "STASH_PUSH", "MAY_MISS", "ON_ELEMENTS", "STASH_POP", "lowered_array_op",
-]  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...ops.native import REAL, bytes_of_row, copy, element, numel
 from ...ops.registry import Call, Effects, OpDef, OpView, Planning, Sequences
@@ -11,7 +10,7 @@ from ..failures import Unsupported
 
 
 def _infer_rank(op: OpView) -> None:
-    levels, meta = op.lod("X"), _meta(op)
+    levels, meta = op.lod("X"), op.meta
     if len(levels) != 1 or op.attr("level") != 0:
         raise Unsupported("a rank table is not made of sequences of one level")
     meta.ranking.rank(meta, levels[0], op.attr("table"), op.shape("X")[0])
@@ -20,7 +19,7 @@ def _infer_rank(op: OpView) -> None:
 def _infer_in_steps(op: OpView) -> None:
     levels, rows = op.lod("X"), op.shape("Index")[0]
     if len(levels) == 1:
-        _meta(op).ranking.match(levels[0], _meta(op).ranking.tables[op.attr("table")])
+        op.meta.ranking.match(levels[0], op.meta.ranking.tables[op.attr("table")])
     elif levels or not op.attr("gradient"):  # those of gradients are those of their variables
         raise Unsupported(f"variable {op.name('X')!r} has other sequences than the rank table")
     if op.shape("X")[0] != rows:
@@ -31,15 +30,15 @@ def _infer_in_steps(op: OpView) -> None:
 def _infer_rows(op: OpView) -> None:
     if (
         op.lod("X")
-        or op.name("X") in _meta(op).iteration_types
-        and _meta(op).iteration_types[op.name("X")].shape[0] != "n"
+        or op.name("X") in op.meta.iteration_types
+        and op.meta.iteration_types[op.name("X")].shape[0] != "n"
     ):
         raise Unsupported(f"variable {op.name('X')!r} has sequences")
     op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
 
 
 def _infer_in_order(op: OpView) -> None:
-    levels, meta, rows = op.lod("X"), _meta(op), op.shape("X")[0]
+    levels, meta, rows = op.lod("X"), op.meta, op.shape("X")[0]
     if len(levels) == 1:
         level = levels[0]
         if not op.attr("gradient"):
@@ -59,7 +58,7 @@ def _infer_in_order(op: OpView) -> None:
 
 def _infer_sequences(op: OpView) -> None:
     _infer_rows(op)
-    op.carry("Out", op.lod("Like") or (_meta(op).ranking.tables[op.attr("table")],))
+    op.carry("Out", op.lod("Like") or (op.meta.ranking.tables[op.attr("table")],))
 
 
 def _gather(op: OpView) -> Call:
@@ -78,10 +77,6 @@ def _gather_in_order(op: OpView) -> Call:
     index = offsets.removesuffix("offsets") + ("back" if op.attr("gradient") else "rows")
     rows, row = op.shape("X")[0], bytes_of_row(op, "X")
     return Call(call.kernel, [op.name("X"), index, op.name("Out")], [rows, row, rows])
-
-
-def _meta(op: OpView) -> Any:
-    return op.meta
 
 
 def _rows(

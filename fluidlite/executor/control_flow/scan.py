@@ -36,10 +36,6 @@ NEXT = {"m": "n", "n": "m", "": ""}
 """The row count that a carried variable has after an iteration, by that before; see `Carry`."""
 
 
-def _meta(op: OpView) -> Any:
-    return op.meta
-
-
 INPUT_SLOTS = ("Ragged", "Stacked", "ShapeOnly", "Prefix", "Init", "Invariant")
 OUTPUT_SLOTS = ("RaggedOut", "StackedOut", "Final", "Sums")
 """The input and output slots of a scan, in the order of the instruction's operands."""
@@ -98,7 +94,7 @@ class ScanSpec:
 
 def _infer_scan(op: OpView) -> None:
     spec: ScanSpec = op.attr("spec")
-    meta = _meta(op)
+    meta = op.meta
     slots = {slot: [_in_iteration(op, spec, slot, k) for k in range(op.count(slot))] for slot in INPUT_SLOTS}
     if any(
         not shape for slot in slots if slot not in ("Invariant", "Stacked") for shape, _, _ in slots[slot]
@@ -148,7 +144,7 @@ def _in_iteration(
     op: OpView, spec: ScanSpec, slot: str, k: int
 ) -> tuple[tuple[Any, ...], VarType, tuple[str, ...]]:
     """An operand as an iteration sees it: shape, with labels for sizes that vary, type, and offsets."""
-    meta, name, shape, dtype = _meta(op), op.name(slot, k), op.shape(slot, k), op.dtype(slot, k)
+    meta, name, shape, dtype = op.meta, op.name(slot, k), op.shape(slot, k), op.dtype(slot, k)
     if slot in ("Ragged", "Stacked") and name in meta.iteration_types:
         return meta.iteration_types[name].shape, dtype, meta.iteration_types[name].levels
     levels = op.lod(slot, k)
@@ -172,7 +168,7 @@ def _in_iteration(
 
 def _expected_sizes(op: OpView, spec: ScanSpec, carried_rows: int) -> Iterable[dict[str, int]]:
     """Sizes of iterations to make bodies for: typical ones, then those of the current feeds."""
-    meta, (_, first, _, _) = _meta(op), _counts(op)
+    meta, (_, first, _, _) = op.meta, _counts(op)
     if op.has("Steps"):
         yield {"n": current(first), "m": current(first)}
         return
@@ -215,7 +211,7 @@ def _body(
     slots: dict[str, list[tuple[tuple[Any, ...], VarType, tuple[str, ...]]]],
     sizes: dict[str, int],
 ) -> tuple[Any, dict[str, Any]]:
-    meta = _meta(op)
+    meta = op.meta
     said = op.has("Steps") and not isinstance(op.shape("Steps")[1], SymInt)
     feeds = Feeds(sizes, sizes["n"] if said else None)
     if op.has("Steps"):  # all steps have equally many rows
@@ -242,7 +238,7 @@ def _body(
 
 def _counts(op: OpView) -> tuple[int, int, int, int]:
     """The number of steps, the rows of the first step without and with empty sequences, and the rows of all steps."""
-    shapes = _meta(op).shapes
+    shapes = op.meta.shapes
     if op.has("Steps"):
         steps, rows = shapes[op.name("Steps")][:2]
         return steps, rows, rows, steps * rows
@@ -253,7 +249,7 @@ def _counts(op: OpView) -> tuple[int, int, int, int]:
 
 
 def _set_results(op: OpView, spec: ScanSpec, body: Any, carried_rows: int) -> None:
-    meta = _meta(op)
+    meta = op.meta
     steps, first, _, rows = _counts(op)
     for slot in OUTPUT_SLOTS:
         for k, name in enumerate(spec.names[slot]):
@@ -300,7 +296,7 @@ def _set_results(op: OpView, spec: ScanSpec, body: Any, carried_rows: int) -> No
 
 def _native_scan(op: OpView) -> list[Call]:
     spec: ScanSpec = op.attr("spec")
-    meta, names = _meta(op), spec.names
+    meta, names = op.meta, spec.names
     steps, first, _, _ = _counts(op)
     operands: dict[str, str | None] = {"": op.name_or_none("Bounds")}
     for slot in (*INPUT_SLOTS, *OUTPUT_SLOTS):

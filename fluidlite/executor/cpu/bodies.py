@@ -90,9 +90,13 @@ class BodyPlan:
                 return False
         return sizes.evaluate() and sizes.holds()
 
+    def _symbols(self, size: int) -> list[str]:
+        """The labels of the body's symbols that a size always equals."""
+        return [k for k, root in self.meta.body_symbols.items() if always_equal(root, size)]
+
     def _rows(self, size: int) -> list[str]:
         """The labels of varying sizes that this one may be, and "" if it may be fixed."""
-        found = [k for k, root in self.meta.body_symbols.items() if always_equal(root, size)]
+        found = self._symbols(size)
         if self.feeds.rows is not None and size == self.feeds.rows:
             return ["n", ""]
         rows = [k for k in self.feeds.moving if k in found]
@@ -114,11 +118,7 @@ class BodyPlan:
         shape: list[Any] = []
         sizes = self.meta.shapes[inner]
         for axis, size in enumerate(sizes):
-            labels = [
-                k
-                for k, root in self.meta.body_symbols.items()
-                if k not in self.feeds.moving and always_equal(root, size)
-            ]
+            labels = [k for k in self._symbols(size) if k not in self.feeds.moving]
             if empty and sizes[0] == 0:
                 labels += self._rows(size)
             outside = None if labels else self._outside_size(size)
@@ -144,8 +144,7 @@ class BodyPlan:
 
     def _labels(self, size: int) -> list[Any]:
         """The labels that a size may have, and its value outside if it is fixed."""
-        found: list[Any] = [k for k, root in self.meta.body_symbols.items() if always_equal(root, size)]
-        outside = self._outside_size(size)
+        found, outside = self._symbols(size), self._outside_size(size)
         return found if outside is None else [*found, outside]
 
     def check_carried(self, carry: Carry, leaves: str, dtype: VarType) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from ..._ext import engine
 from ...base.reports import profiling
 from ...base.sizes import current
+from ...ops.native import native_error
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, OpDef
 from .. import failures
@@ -174,7 +175,8 @@ class Plan(StepPlan):
             number, _, count = failure.err[:3]
             reason = f"the tensor array has {count} elements, and none that fits at index {number}"
             return failures.in_operator(op, ValueError(reason))
-        return failures.in_operator(op, failures.native(op, failure.code, failure.err))
+        inputs = {slot: f" {names}" for slot, names in op.inputs.items() if names}
+        return failures.in_operator(op, native_error(op.type, inputs, failure.code, failure.err))
 
     def _sizes_until(self, at: int, last: Sequence[int] | None = None) -> dict[str, int]:
         """The data-dependent sizes resolved up to an instruction, by label; `last`: its own, if they failed a guard."""

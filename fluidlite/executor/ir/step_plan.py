@@ -7,7 +7,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class StepPlan(ABC):
         self._scope_version = -1  # of the scope when the plan was bound to it last
         self.version = request.program._version
         self.lock = PlanLock()
-        watch(self)
+        _plans.add(self)
         self.meta = meta
         held = [name for name in request.held if name in meta.persistable]
         self.feed_names, self.followed = [*request.feed, *held], len(held)
@@ -202,19 +202,7 @@ class PlanLock:
         return False
 
 
-class Lockable(Protocol):
-    """A plan: a run holds `lock`; a plan whose `version` is not its program's is recompiled."""
-
-    lock: PlanLock
-    version: int
-
-
-_plans: weakref.WeakSet[Lockable] = weakref.WeakSet()
-
-
-def watch(plan: Lockable) -> None:
-    """Invalidate `plan` in children that are forked while another thread runs it."""
-    _plans.add(plan)
+_plans: weakref.WeakSet[StepPlan] = weakref.WeakSet()
 
 
 def _give_up_running() -> None:

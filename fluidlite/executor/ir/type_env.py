@@ -109,19 +109,54 @@ class TypeEnv(FixedTypes):
             for label, n, low in zip(labels, guesses, least, strict=True)
         ]
 
-    def observed_size(self, label: str) -> int | None:
-        """The value of a data-dependent size in an earlier step; None if there is none."""
-        return (self._observed or {}).get(label)
-
     def measure_results(self, op: Operator, view: OpView) -> None:
         """Take sizes from the reference kernel's results; raise Unsupported if a plan cannot have these."""
         reason = f"operator {op.type} makes {', '.join(op.output_arg_names)}, whose shape depends on data"
         if self._observed is None:
             raise DataDependentShape(reason, op)
-        pending = pending_shapes(view, self)
+        pending = self._pending_shapes(view)
         if pending is None:
             raise Unsupported(reason, op)
         self.pending.update(dict.fromkeys(op.output_arg_names, pending))
+
+    def _pending_shapes(self, view: OpView) -> PendingShapes | None:
+        """Declare the unknown sizes of an operator's results as data-dependent; None if plans cannot have these."""
+        definition = view.definition
+        names = [name for names in view.outputs.values() for name in names if name != EMPTY]
+        if not names:
+            return None
+        labels: list[str] = []
+        shapes: dict[str, list[int | None]] = {}
+        returns_lod = definition.sequences.takes_lod and not definition.sequences.inferred
+        for name in names:
+            if name in self.sparse or name in self.persistable or name not in self.shapes:
+                return None
+            shapes[name] = [None if n < 0 else n for n in self.shapes[name]]
+            if returns_lod and not self.lod(name):
+                count = (self._observed or {}).get(name + LEVELS, 0)
+                labels.append(name + LEVELS)
+                shapes.update((f"{name}{LEVEL}{k}", [None]) for k in range(count))
+                self.carry(name, tuple(f"{name}{LEVEL}{k}" for k in range(count)))
+            for level in self.lod(name):
+                if level in self.shapes and self.shapes[level][0] < 0:
+                    shapes[level] = [None]
+        labels += [
+            f"{name}#{axis}" for name, shape in shapes.items() for axis, n in enumerate(shape) if n is None
+        ]
+        guesses = [0 if label.endswith(LEVELS) else 2 for label in labels]
+        least = [INFINITE if label.endswith(LEVELS) else 3 if LEVEL in label else 2 for label in labels]
+        declared = self.declare_sizes(labels, guesses, least)
+        sizes = dict(zip(labels, declared, strict=True))
+        for name, shape in shapes.items():
+            dtype = self.dtypes[name] if name in self.dtypes else VarType.INT64
+            self.shapes[name] = tuple(
+                sizes[f"{name}#{axis}"] if n is None else n for axis, n in enumerate(shape)
+            )
+            self.set(name, self.shapes[name], dtype)
+        scratch = f"{names[0]}@FOUND"
+        self.set(scratch, (len(labels),), VarType.INT64)
+        kinds = {name: (len(self.shapes[name]), to_numpy(self.dtypes[name])) for name in names}
+        return PendingShapes(scratch, labels, declared, kinds)
 
     def _symbolic(self, name: str, shape: Shape) -> Shape:
         """The shape of a feed, with symbols for the dimensions that may change."""
@@ -234,56 +269,10 @@ class PendingShapes(NamedTuple):
         """The sizes of results, in the order of `labels`; -1 for all if a rank or element type is not the plan's."""
         found: dict[str, int] = {}
         for name, value in results:
-            array = value.array if isinstance(value, LodArray) else value
+            array, lod = (value.array, value.lod) if isinstance(value, LodArray) else (value, ())
             if (array.ndim, array.dtype) != self.kinds[name]:
                 return [-1] * len(self.labels)
-            found.update(sizes_of(name, value))
+            found.update((f"{name}#{axis}", size) for axis, size in enumerate(array.shape))
+            found[name + LEVELS] = len(lod)
+            found.update((f"{name}{LEVEL}{k}#0", len(level)) for k, level in enumerate(lod))
         return [found.get(label, -1) for label in self.labels]
-
-
-def sizes_of(name: str, value: Any, lod: Any = ()) -> dict[str, int]:
-    """All sizes of a variable, by their labels in plans."""
-    if isinstance(value, LodArray):
-        value, lod = value.array, value.lod
-    found = {f"{name}#{axis}": size for axis, size in enumerate(np.shape(value))}
-    found[name + LEVELS] = len(lod)
-    found.update((f"{name}{LEVEL}{k}#0", len(level)) for k, level in enumerate(lod))
-    return found
-
-
-def pending_shapes(view: OpView, meta: Any) -> PendingShapes | None:
-    """Declare the unknown sizes of an operator's results as data-dependent; None if plans cannot have these results."""
-    definition = view.definition
-    names = [name for names in view.outputs.values() for name in names if name != EMPTY]
-    if not names:
-        return None
-    labels: list[str] = []
-    shapes: dict[str, list[int | None]] = {}
-    returns_lod = definition.sequences.takes_lod and not definition.sequences.inferred
-    for name in names:
-        if name in meta.sparse or name in meta.persistable or name not in meta.shapes:
-            return None
-        shapes[name] = [None if n < 0 else n for n in meta.shapes[name]]
-        if returns_lod and not meta.lod(name):
-            count = meta.observed_size(name + LEVELS) or 0
-            labels.append(name + LEVELS)
-            shapes.update((f"{name}{LEVEL}{k}", [None]) for k in range(count))
-            meta.carry(name, tuple(f"{name}{LEVEL}{k}" for k in range(count)))
-        for level in meta.lod(name):
-            if level in meta.shapes and meta.shapes[level][0] < 0:
-                shapes[level] = [None]
-    labels += [
-        f"{name}#{axis}" for name, shape in shapes.items() for axis, n in enumerate(shape) if n is None
-    ]
-    guesses = [0 if label.endswith(LEVELS) else 2 for label in labels]
-    least = [INFINITE if label.endswith(LEVELS) else 3 if LEVEL in label else 2 for label in labels]
-    declared = meta.declare_sizes(labels, guesses, least)
-    sizes = dict(zip(labels, declared, strict=True))
-    for name, shape in shapes.items():
-        dtype = meta.dtypes[name] if name in meta.dtypes else VarType.INT64
-        meta.shapes[name] = tuple(sizes[f"{name}#{axis}"] if n is None else n for axis, n in enumerate(shape))
-        meta.set(name, meta.shapes[name], dtype)
-    scratch = f"{names[0]}@FOUND"
-    meta.set(scratch, (len(labels),), VarType.INT64)
-    kinds = {name: (len(meta.shapes[name]), to_numpy(meta.dtypes[name])) for name in names}
-    return PendingShapes(scratch, labels, declared, kinds)
