@@ -302,6 +302,9 @@ class OpDef:
         self._rows_takes = self._parameters(rule.kernel) if rule is not None else self._takes
         self._takes_lod = self.sequences.takes_lod
         self._computes = not (self.effects.host or self.effects.updates or self.planning.view)
+        # Whether a kernel computes the results from inputs and attributes alone, and nothing else happens.
+        acts = self.effects.control or self.effects.random or self.effects.host or self.effects.updates
+        self.is_pure = self.kernel is not None and not acts
 
     def lod_sources(self, op: OpView) -> dict[str, str]:
         """Output slots with the input slots whose sequences they have, if they have as many rows; {} if `takes_lod`.

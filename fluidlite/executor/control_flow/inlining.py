@@ -279,15 +279,8 @@ def _updates_persistable_only(op: Operator) -> bool:
 def _is_small(op: Operator) -> bool:
     """True if the block consists of pure operators on tensors of one element."""
     for inner in op.attrs["sub_block"].ops:
-        definition = inner.definition
-        if (
-            definition.effects.control
-            or definition.effects.random
-            or definition.effects.host
-            or definition.kernel is None
-        ):
-            return False
-        if not all(_is_single(inner, name) for name in (*inner.reads(), *inner.writes())):
+        names = (*inner.reads(), *inner.writes())
+        if not inner.definition.is_pure or not all(_is_single(inner, name) for name in names):
             return False
     return _is_single(op, op.inputs["Cond"][0])
 

@@ -254,23 +254,28 @@ def carry_over(op: Operator, view: OpView, meta: TypeEnv) -> None:
         meta.lods[one.out] = levels
 
 
+def _computed(op: Operator, view: OpView, meta: TypeEnv, symbolic: bool) -> list[Any]:
+    """The results of an operator on constants, or on symbolic values."""
+    size_values = op.definition.planning.size_values
+    if size_values is not None:
+        (out,) = op.output_arg_names
+        return [np.array(size_values(view), dtype=object if symbolic else to_numpy(meta.dtypes[out]))]
+    inputs = {slot: [meta.value(name) for name in names] for slot, names in op.inputs.items() if names}
+    return op.definition.call(np, inputs, op.attrs)
+
+
 def _fold_symbolic(op: Operator, view: OpView, meta: TypeEnv) -> None:
     """Record the results of an operator on symbolic sizes, if they are formulas of these."""
-    definition = op.definition
     if not all(
         to_numpy(meta.dtypes[name]).kind == "i" and is_fixed(meta.shapes[name])
         for name in op.output_arg_names
     ):
         return
-    if definition.planning.size_values is not None:
-        results: list[Any] = [np.array(definition.planning.size_values(view), dtype=object)]
-    else:
-        inputs = {slot: [meta.value(name) for name in names] for slot, names in op.inputs.items() if names}
-        try:
-            with meta.sizes.without_specialising():
-                results = definition.call(np, inputs, op.attrs)
-        except Exception:  # the kernel does not take symbols: each step computes the result
-            return
+    try:
+        with meta.sizes.without_specialising():
+            results = _computed(op, view, meta, symbolic=True)
+    except Exception:  # the kernel does not take symbols: each step computes the result
+        return
     for name, value in op._named(results):
         if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
             if all(isinstance(n, (int, SymInt, np.integer)) for n in value.flat):
@@ -284,12 +289,7 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, writes: Counter[str]) -> boo
     `writes`: the number of writes of each variable.
     """
     definition = op.definition
-    if (
-        definition.effects.random
-        or definition.effects.host
-        or definition.sequences.takes_lod
-        or definition.kernel is None
-    ):
+    if not definition.is_pure or definition.sequences.takes_lod:
         return False
     reads, outputs = op.reads(), op.output_arg_names
     if definition.planning.size_values is None:
@@ -306,19 +306,10 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, writes: Counter[str]) -> boo
     listed = sum(len(value) for value in op.attrs.values() if isinstance(value, (list, tuple)))
     if sum(math.prod(meta.shapes[name]) for name in outputs) > max(FOLD_LIMIT, listed):
         return False
-    if definition.planning.size_values is not None:
-        (out,) = outputs
-        results: list[Any] = [
-            np.array(definition.planning.size_values(view), dtype=to_numpy(meta.dtypes[out]))
-        ]
-    else:
-        inputs = {
-            slot: [meta.constants[name] for name in names] for slot, names in op.inputs.items() if names
-        }
-        try:
-            results = definition.call(np, inputs, op.attrs)
-        except Exception as error:
-            failures.raise_in_operator(op, error)
+    try:
+        results = _computed(op, view, meta, symbolic=False)
+    except Exception as error:
+        failures.raise_in_operator(op, error)
     for name, value in op._named(results):
         dtype = to_numpy(meta.dtypes[name])
         check_result(op.type, value, meta.shapes[name], dtype)
