@@ -41,7 +41,7 @@ LAYERS = [
     {"as_paddle", "commands", "__main__"},
 ]  # fmt: skip
 EXECUTOR = [
-    "failures", "tensor_memory", "lod_tensor", "scope", "ir", "control_flow", "frontend", "passes", "cpu", "cuda",
+    "failures", "lod_tensor", "tensor_files", "scope", "ir", "control_flow", "frontend", "passes", "cpu", "cuda",
     "compile", "feeding", "parameter_server", "interpreter", "reading", "plan_cache", "executor", "functions",
     "parallel", "__init__",
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from ..backend.cupy_ import library
 from ..base.place import CPUPlace, CUDAPinnedPlace, Place
 from ..base.selected_rows import SelectedRows
 from ..executor.lod_tensor import LoDTensor
-from ..executor.tensor_memory import overwrite as overwrite
+from ..executor.lod_tensor import overwrite as overwrite
 from ..framework import mode
 from ..ops.registry import OperatorError
 

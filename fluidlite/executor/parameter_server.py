@@ -421,7 +421,7 @@ def run_checkpoint_notify(run: Interpreter, op: Operator, frame: Frame) -> None:
 
 def run_recv_save(run: Interpreter, op: Operator, frame: Frame) -> None:
     """Write a variable whose parts are on servers to a file."""
-    from .lod_tensor import write_tensor
+    from .tensor_files import write_tensor
 
     parts = client(op.attr("trainer_id")).get(op.attr("endpoints"), op.attr("remote_varnames"))
     whole = np.concatenate(parts).reshape(op.attr("shape"))

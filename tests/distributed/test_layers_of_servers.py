@@ -10,7 +10,7 @@ pytest.importorskip("grpc", reason="parameter servers need grpcio")
 import fluidlite as fluid
 from fluidlite import core, layers
 from fluidlite.distributed.rpc.client import client
-from fluidlite.executor.lod_tensor import read_tensors
+from fluidlite.executor.tensor_files import read_tensors
 from fluidlite.initializer import Constant
 from fluidlite.layers.io import BlockGuardServ, ListenAndServ, Recv, Send
 

@@ -15,7 +15,7 @@ pytest.importorskip("grpc", reason="parameter servers need grpcio")
 import fluidlite as fluid
 from fluidlite.distributed.rpc import Message
 from fluidlite.distributed.rpc.client import Client
-from fluidlite.executor.lod_tensor import read_tensors
+from fluidlite.executor.tensor_files import read_tensors
 
 from ..rpc.ports import free_port
 from . import served

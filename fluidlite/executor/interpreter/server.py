@@ -15,7 +15,8 @@ from ...base.selected_rows import SelectedRows
 from ...base.storage.files import atomic_files, atomic_writer, make_folder
 from ...framework import Block, Operator, Variable
 from ...framework.pruning import LR_COUNTER
-from ..lod_tensor import LoDTensor, write_tensor
+from ..lod_tensor import LoDTensor
+from ..tensor_files import write_tensor
 from .frame import Frame
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ...base.dtypes import VarType
 from ...base.errors import MissingFileError, NotSupportedError
 from ...base.storage.files import also_by_url, atomic_files, atomic_writer, make_folder
-from ...executor.lod_tensor import LoDTensor, read_tensors, write_tensor
+from ...executor.lod_tensor import LoDTensor
 from ...executor.scope import global_scope
+from ...executor.tensor_files import read_tensors, write_tensor
 from ...framework import Program, Variable
 from . import selection
 from .selection import as_program, check_fits, is_parameter, is_persistable, put_all, tensor_in

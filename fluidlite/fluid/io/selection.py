@@ -12,8 +12,9 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy
 from ...base.errors import EnforceNotMet, TypeAssertion
 from ...base.storage.files import atomic_writer, make_folder
-from ...executor.lod_tensor import LoDTensor, write_tensor
+from ...executor.lod_tensor import LoDTensor
 from ...executor.scope import Scope, global_scope
+from ...executor.tensor_files import write_tensor
 from ...framework import Parameter, Program, Variable, default_main_program
 
 _NOT_VALUES = frozenset({VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RAW})

@@ -9,7 +9,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.backend import on_device
 from fluidlite.backend.cupy_.pinned import is_pinned
-from fluidlite.executor.lod_tensor import read_tensors, write_tensor
+from fluidlite.executor.tensor_files import read_tensors, write_tensor
 
 from .programs import Net, batches
 from .test_steps import TOLERANCE

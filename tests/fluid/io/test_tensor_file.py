@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from fluidlite.base.errors import FormatError
-from fluidlite.executor.lod_tensor import LoDTensor, read_tensors, write_tensor
+from fluidlite.executor.lod_tensor import LoDTensor
+from fluidlite.executor.tensor_files import read_tensors, write_tensor
 
 from ...refusals import refuses
 
