@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from .test_docs import ROOT, source_tree
+from .visual.browser import drawn, needs_browser
 
 BUILD = ROOT / "scripts" / "site" / "build.py"
 pytestmark = source_tree
@@ -155,3 +156,47 @@ def test_pictures_of_pages_are_there_and_small(pages):
     }
     assert {"draw.png", "profile.png", "speed.svg"} <= {picture.name for picture in named}
     assert all(picture.stat().st_size < 150_000 for picture in named)
+
+
+# What the theme has of its search, and queries that are typed into it one after the other.
+SEARCH = """<!doctype html>
+<script id="__config" type="application/json">{"base": "."}</script>
+<input data-md-component="search-query">
+<ol class="md-search-result__list"></ol>
+<pre></pre>
+<script src="assets/names.js"></script>
+<script>
+const query = document.querySelector("input"), first = () => document.querySelector("ol a");
+query.value = "names";
+query.dispatchEvent(new Event("input")); // reads the table, before the page counts as loaded
+addEventListener("load", async () => {
+  for (const text of QUERIES) {
+    query.value = text;
+    query.dispatchEvent(new Event("input"));
+    for (let k = 0; k < 50; ++k) await null;
+    document.querySelector("pre").append(`${text}: ${first() ? first().textContent : "nothing"}\\n`);
+  }
+});
+</script>
+"""
+
+
+@needs_browser
+def test_search_finds_names_first(pages):
+    wanted = {
+        "fluid.io.DataLoader": "fluid.io.DataLoader",
+        "paddle.fluid.io.DataLoader": "fluid.io.DataLoader",
+        "fluid.layers.cross_entropy": "fluid.layers.cross_entropy",
+        "cross_entropy": "fluid.layers.cross_entropy",
+        "fluid.Executor.run": "fluid.Executor.run",
+        "Executor.run": "fluid.Executor.run",
+        "fc": "fluid.layers.fc",
+        "from_generator": "fluid.io.DataLoader.from_generator",
+        "minimize": "fluid.optimizer.Optimizer.minimize",
+        "fluid.core.ops.relu": "fluid.core.ops.relu",
+        "what is there of gpus": "nothing",
+    }
+    page = pages / "search.html"
+    page.write_text(SEARCH.replace("QUERIES", json.dumps([*wanted])))
+    shown = re.search("<pre>(.*?)</pre>", drawn(page), re.DOTALL)[1]
+    assert shown.splitlines() == [f"{asked}: {found}" for asked, found in wanted.items()]
