@@ -139,6 +139,12 @@ DIFFERENCE = re.compile(" - | more")
 pytestmark = pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="the benchmarks are not here")
 
 
+@pytest.fixture(autouse=True)
+def rates_are_measured_quickly(monkeypatch):
+    """Have the rates of this machine measured once instead of ten times."""
+    monkeypatch.setenv("BENCHMARK_REPEATS", "3")
+
+
 def test_all_benchmarks_are_run():
     texts = {path.stem: path.read_text(encoding="utf8") for path in BENCHMARKS.glob("*.py")}
     runs = re.compile(r"def main\(\)|trained\.main\(")
@@ -249,19 +255,7 @@ def test_the_chart_leaves_out_rows_without_a_peer(monkeypatch):
 
 def test_epochs_are_drawn(python, tmp_path):
     file = tmp_path / "epochs.svg"
-    options = [
-        "--no-peers",
-        "--rounds",
-        "1",
-        "--images",
-        "128",
-        "--epochs",
-        "1",
-        "--only",
-        "PTB",
-        "--plot",
-        file,
-    ]
+    options = ["--no-peers", "--rounds", "1", *TINY["guide2"][:6], "--plot", file]
     done = python(BENCHMARKS / "guide2.py", *options)
     if importlib.util.find_spec("matplotlib") is None:
         assert done.returncode == 2 and "pip install matplotlib" in done.stderr

@@ -15,7 +15,7 @@ import timing
 
 WIDEST = [(512, 512, 512), (682, 128, 192), (1024, 1024, 1024), (2048, 1024, 512)]
 COPIED = [1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26]
-REPEATS = 12
+REPEATS = int(os.environ.get("BENCHMARK_REPEATS", "12"))
 
 
 def inside(size, window, stride, before, dilation, results):
