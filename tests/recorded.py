@@ -3,7 +3,12 @@
 import re
 
 
+def sections_of(text):
+    """The texts by name."""
+    found = re.split(r"^== (.+)\n", text, flags=re.MULTILINE)
+    return dict(zip(found[1::2], found[2::2], strict=True))
+
+
 def sections(path):
     """The texts of a file by name."""
-    found = re.split(r"^== (.+)\n", path.read_text(encoding="utf8"), flags=re.MULTILINE)
-    return dict(zip(found[1::2], found[2::2], strict=True))
+    return sections_of(path.read_text(encoding="utf8"))
