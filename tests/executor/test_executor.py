@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.base import context
 
 from ..refusals import refuses
 
@@ -48,6 +49,15 @@ def test_results_are_copies(net):
         array[...] = -1
     np.testing.assert_array_equal(exe.run(feed={"x": X}, fetch_list=[y])[0], EXPECTED)
     assert X[0, 1] == 1
+
+
+def test_each_step_begins_with_the_hooks_of_the_process(net, monkeypatch):
+    exe, y = net
+    begun = []
+    monkeypatch.setattr(context, "before_step", [lambda: begun.append("counted")])
+    for _ in range(3):
+        exe.run(feed={"x": X}, fetch_list=[y])
+    assert begun == ["counted"] * 3
 
 
 def test_other_batch_sizes_and_empty_batches(net):
