@@ -244,7 +244,7 @@ class _Inference:
             for name in one.reads():
                 if name not in meta.shapes:
                     meta.has(name, one)  # records its type
-            if meta.has_float16 and self._widens and not in_branch:
+            if VarType.FP16 in meta.kinds and self._widens and not in_branch:
                 yield from in_float32(one, meta, self._fed)
             else:
                 yield one

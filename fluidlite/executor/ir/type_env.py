@@ -215,11 +215,6 @@ class TypeEnv(FixedTypes):
         self.set_type(name, to_vartype(value.array.dtype))
         return True
 
-    @property
-    def has_float16(self) -> bool:
-        """Whether a variable is of float16."""
-        return VarType.FP16 in self.kinds
-
     def forget_scope(self) -> None:
         """Drop the references to the scope and the feeds, once all shapes are inferred."""
         self._scope = self.make_body = None
