@@ -45,6 +45,7 @@ clean:
 
 # Half of the C++ files need no package: these are compiled while the environment is made.
 $(VENV)/.demo: $(SOURCES)
+	@echo "making $(VENV) and compiling the package, which takes some minutes"
 	@rm -rf $(AHEAD)
 	@$(PYTHON) scripts/compiling.py $(AHEAD) 2>/dev/null & \
 	$(MAKE) --no-print-directory $(VENV)/bin/python && \
@@ -54,6 +55,7 @@ $(VENV)/.demo: $(SOURCES)
 
 # The demo is compiled for this machine alone; the tests try all instruction sets that it can run.
 $(VENV)/.test: $(VENV)/bin/python $(SOURCES)
+	@echo "compiling the package for all instruction sets, which takes some minutes"
 	rm -f fluidlite/_ext/kernels.*.so
 	$(INSTALL) --editable '.[demo,test]'
 	$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true
