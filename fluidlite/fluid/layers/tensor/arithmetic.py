@@ -62,7 +62,8 @@ _ALIGNED = """
 
     Raises:
         TypeError: `x` or `y` is no Variable, or of another type.
-        OperatorError: (a ValueError) the shapes or types do not fit.
+        OperatorError: (a ValueError) the shapes do not fit.
+        EnforceNotMet: the types differ, which is noticed when the result is computed.
 
     Example:
         >>> import paddle.fluid as fluid
