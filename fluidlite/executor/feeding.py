@@ -207,10 +207,15 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
     sizes = (-1, *var.shape[1:]) if lod else var.shape or (1,)
     if len(sizes) < array.ndim or any(n not in (-1, m) for n, m in zip(sizes, array.shape, strict=False)):
         raise ValueError(
-            f"The fed Variable {var.name!r} should have dimensions = {len(var.shape)}, "
-            f"shape = {shape_text(var.shape)}, but received fed shape {list(array.shape)} on each device"
-            f"{_misfit(sizes, array.shape)}{describe(var.line, 'declared')}"
+            f"{_mismatch(var, array)} on each device{_misfit(sizes, array.shape)}{describe(var.line, 'declared')}"
         )
+
+
+def _mismatch(var: Variable, array: Any) -> str:
+    return (
+        f"The fed Variable {var.name!r} should have dimensions = {len(var.shape)}, "
+        f"shape = {shape_text(var.shape)}, but received fed shape {list(array.shape)}"
+    )
 
 
 def _misfit(sizes: Sequence[int], fed: Sequence[int]) -> str:
@@ -231,9 +236,5 @@ def undeclared_ranks(program: Program, feed: Mapping[str, Any]) -> str:
             continue
         array, _ = as_array(value, var)
         if array.ndim != max(len(var.shape), 1):
-            found.append(
-                f"The fed Variable {name!r} should have dimensions = {len(var.shape)}, "
-                f"shape = {shape_text(var.shape)}, but received fed shape {list(array.shape)}"
-                f"{describe(var.line, 'declared')}: "
-            )
+            found.append(f"{_mismatch(var, array)}{describe(var.line, 'declared')}: ")
     return "".join(found)

@@ -7,6 +7,7 @@ host these are partitioned into segments (`segmented.py`), and it runs only the 
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -168,12 +169,11 @@ class Interpreter:
             if definition.effects.host:
                 return  # reader operators: the executor has already taken their batch
             raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
-        facts = _facts_of(op)
         get = frame.get
         inputs = {
             slot: [get(name, op) for name in names]
-            for slot, names in facts.inputs
-            if not (slot in definition.effects.uninitialized and frame.find(names[0]) is None)
+            for slot, names in op.inputs.items()
+            if names and not (slot in definition.effects.uninitialized and frame.find(names[0]) is None)
         }
         lods = None
         if definition.sequences.takes_lod:
@@ -186,7 +186,7 @@ class Interpreter:
                 **{s: [frame.find(name) for name in names] for s, names in present.items()},
             }
         try:
-            types, shape_only = self._types(op, facts, inputs, frame) if inputs else ({}, {})
+            types, shape_only = self._types(op, inputs, frame) if inputs else ({}, {})
             args = args | shape_only if shape_only else args
             if self.device is None:
                 results = definition.call(np, args, op.attrs, lods)
@@ -242,14 +242,15 @@ class Interpreter:
         frame.put(name, value, lod)
 
     def _types(
-        self, op: Operator, facts: _Facts, inputs: dict[str, list[Any]], frame: Frame
+        self, op: Operator, inputs: dict[str, list[Any]], frame: Frame
     ) -> tuple[dict[str, VarType], dict[str, list[Any]]]:
         """If an input of `op` has another element type than declared: the types of the outputs.
 
         Then also the inputs of which a gradient operator needs only the shape, converted to the type of the gradients.
         """
         kinds = tuple([getattr(array, "dtype", None) for arrays in inputs.values() for array in arrays])
-        if kinds in facts.as_declared:
+        as_declared = op.block.program._derived(_as_declared)[op]
+        if kinds in as_declared:
             return {}, {}
         names = [name for slot in inputs for name in op.inputs[slot]]
         retyped = {}
@@ -260,7 +261,7 @@ class Interpreter:
         if not retyped:
             if len({*kinds}) > 1 and op.definition.infer is not None and not op.type.endswith("_grad"):
                 op.definition.infer(self._view(op, frame))  # raises for operands that must be of one type
-            facts.as_declared.add(kinds)
+            as_declared.add(kinds)
             return {}, {}
         meta = RetypedMeta(op.block, retyped)
         view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
@@ -320,30 +321,9 @@ def _written(program: Program) -> list[str]:
     return [*dict.fromkeys(name for block, name in each if block._is_persistable(name))]
 
 
-class _Facts:
-    """Cached facts about an operator.
-
-    `inputs`: its slots with variables; `as_declared`: combinations of input types that match the declared ones.
-    """
-
-    __slots__ = ("as_declared", "inputs")
-
-    def __init__(self, op: Operator) -> None:
-        self.inputs = [(slot, names) for slot, names in op.inputs.items() if names]
-        self.as_declared: set[tuple[np.dtype | None, ...]] = set()
-
-
-def _facts_of(op: Operator) -> _Facts:
-    cache = op.block.program._derived(_facts)
-    facts = cache.get(op)
-    if facts is None:
-        facts = cache[op] = _Facts(op)
-    return facts
-
-
-def _facts(program: Program) -> dict[Operator, _Facts]:
-    """The cache of `_facts_of`, empty at first."""
-    return {}
+def _as_declared(program: Program) -> defaultdict[Operator, set[tuple[np.dtype | None, ...]]]:
+    """By operator the combinations of input types that were found to match the declared ones; none at first."""
+    return defaultdict(set)
 
 
 def _reads_scope(op: Operator, frame: Frame) -> bool:
