@@ -1,7 +1,7 @@
 """How far do several processes get one step?
 
 Without arguments: what the alpha-beta model says of steps of ResNet-50, BERT-base and a model of clicks on 2, 8, 64,
-256 and 1,024 nodes, as a table in Markdown (docs/performance.md): percent of so many times the rate of one, in brackets
+256 and 1,024 nodes, as a table in Markdown: percent of so many times the rate of one, in brackets
 the number of nodes from which it is less than half. It assumes that a message takes alpha seconds (30 us at 10 Gb/s, 5
 us at 100) and 1 / beta more for each byte, that links send and receive at full rate at the same time, that nodes are
 equally fast and that the middle of the network is as wide as its edges. Every node of a run with servers has one beside
