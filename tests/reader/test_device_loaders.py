@@ -298,7 +298,7 @@ def test_leaving_early(late, feed_list, taken: int) -> None:
 def test_many_epochs(any_order, feed_list) -> None:
     loader = from_generator(feed_list).set_batch_generator(lambda: fresh(3), PLACE)
     steps = Steps()
-    for number in range(200):
+    for number in range(60):
         for k, (feed,) in enumerate(loader()):
             steps(feed["label"].array)
             if number % 3 == 1 and k == number % 2:

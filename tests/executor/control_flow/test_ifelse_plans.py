@@ -95,7 +95,7 @@ def feeds(random, count):
 
 @pytest.mark.parametrize("build", PROGRAMS)
 def test_as_operator_by_operator(build):
-    fetched, fed = built(build), [*feeds(np.random.RandomState(5), 15)]
+    fetched, fed = built(build), [*feeds(np.random.RandomState(5), 10)]
     agree(default(fetched), fed, 1e-5, 1e-6)
 
 
