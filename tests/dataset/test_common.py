@@ -1,19 +1,22 @@
-"""Downloads: checksum, cache, atomic files, quick failure; and the small tools beside them."""
+"""Downloads: checksum, cache, atomic files, quick failure; the small tools beside them, and names of other packages."""
 
 import hashlib
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from fluidlite.base.errors import DownloadError, FormatError
-from fluidlite.dataset import common, reading
+from fluidlite.dataset import common, image, reading, sentiment
 
 CONTENTS = bytes(range(256)) * 1000
 MD5 = hashlib.md5(CONTENTS).hexdigest()
@@ -188,3 +191,19 @@ def test_files_of_samples_run_nothing(tmp_path, monkeypatch):
     with pytest.raises(FormatError, match=r"part-0 is refused: .*mkdir"):
         list(common.cluster_files_reader("part-*", 1, 0)())
     assert not os.path.exists("made by a pickle")
+
+
+def test_how_importing_opencv_went():
+    started = image.import_cv2_proc
+    assert isinstance(started, subprocess.Popen) and started.args[1:] == ["-c", "import cv2"]
+    assert image.retcode == started.returncode and isinstance(image.out, bytes)
+    assert (image.retcode == 0) == (b"Error" not in image.err)
+    assert image.import_cv2_proc is started
+
+
+def test_the_corpus_is_that_of_nltk(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nltk.corpus", SimpleNamespace(movie_reviews=["words"]))
+    assert sentiment.movie_reviews.index("words") == 0
+    monkeypatch.setitem(sys.modules, "nltk.corpus", None)
+    with pytest.raises(ImportError, match="pip install nltk"):
+        sentiment.movie_reviews.words()

@@ -1,4 +1,4 @@
-"""Readers from readers without threads: what real Paddle gives, and clear errors."""
+"""Readers from readers without threads: what real Paddle gives, clear errors, and where users find them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import fluidlite as fluid
+from fluidlite import reader
 from fluidlite import reader as r
 from fluidlite.base.errors import NotSupportedError
+from fluidlite.paddle import batch
+from fluidlite.paddle import reader as paddle_reader
 from fluidlite.reader.decorators import describe
 
 from ..refusals import refuses
@@ -153,3 +157,24 @@ def test_creators(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("a b \n\nc\n", encoding="utf-8")
     assert list(r.text_file(tmp_path / "lines.txt")()) == ["a b ", "", "c"]
     refuses(lambda: r.recordio("x.recordio"), NotSupportedError, "recordio")
+
+
+DECORATORS = [
+    "ComposeNotAligned", "buffered", "cache", "chain", "compose", "firstn", "map_readers",
+    "multiprocess_reader", "shuffle", "xmap_readers",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECORATORS)
+def test_decorators(name: str) -> None:
+    assert getattr(fluid.io, name) is getattr(paddle_reader, name) is getattr(reader, name)
+    assert getattr(paddle_reader.decorator, name) is getattr(reader, name)
+
+
+def test_the_rest() -> None:
+    assert fluid.io.batch is batch is reader.batch
+    assert fluid.io.DataLoader is reader.DataLoader and fluid.io.PyReader is reader.PyReader
+    assert fluid.DataFeeder is fluid.data_feeder.DataFeeder is reader.DataFeeder
+    assert list(paddle_reader.creator.np_array([1, 2])()) == [1, 2]
+    for name in ("py_reader", "create_py_reader_by_data", "read_file", "double_buffer"):
+        assert callable(getattr(fluid.layers, name))

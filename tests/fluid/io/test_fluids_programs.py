@@ -1,12 +1,16 @@
-"""Variables and attributes in programs of Fluid 1.8 that programs made here do without."""
+"""Programs that real Paddle 1.8.5 saved: what those made here do without, and recurrent networks."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 from fluidlite.base.dtypes import VarType
+from fluidlite.base.place import CPUPlace
 from fluidlite.base.storage.messages import messages
 from fluidlite.base.tensor_array import TensorArray
+from fluidlite.executor import Executor, Scope, create_lod_tensor, scope_guard
 from fluidlite.framework import Program
 from fluidlite.ops.registry import find
 
@@ -154,3 +158,42 @@ def test_the_gradient_of_group_norm_is_saved_with_the_result_that_it_reads_in_fl
     saved = messages().ProgramDesc.FromString(fluid.default_main_program().desc.serialize_to_string())
     (gradient,) = (op for op in saved.blocks[0].ops if op.type == "group_norm_grad")
     assert {slot.parameter: list(slot.arguments) for slot in gradient.inputs}["Y"] == [normal.name]
+
+
+DATA = Path(__file__).parent / "data" / "recurrent"
+
+
+def numbers(seed, *shape):
+    return np.random.RandomState(seed).uniform(-1, 1, shape).astype("float32")
+
+
+@pytest.fixture
+def program():
+    return Program.parse_from_string((DATA / "program").read_bytes())
+
+
+def test_saved_by_paddle(program):
+    """Values, and gradients that Fluid declares in the blocks of gradients, or not at all."""
+    results = np.load(DATA / "results.npz")
+    scope = Scope()
+    for name, value in {"w": numbers(1, 3, 4), "u": numbers(2, 4, 4), "b": numbers(3, 4)}.items():
+        scope.var(name).get_tensor().set(value, CPUPlace())
+    feed = {
+        "x": create_lod_tensor(numbers(4, 9, 3), [[2, 4, 3]], CPUPlace()),
+        "start": numbers(5, 3, 4),
+        "s": numbers(6, 4, 2, 3),
+    }
+    names = [name.replace("_grad", "@GRAD") for name in results.files]
+    with scope_guard(scope):
+        found = Executor(CPUPlace()).run(program, feed=feed, fetch_list=names, return_numpy=False)
+    assert len(names) == 9
+    for name, got, want in zip(names, found, results.values(), strict=True):
+        np.testing.assert_allclose(np.array(got), want, rtol=1e-5, atol=1e-7, err_msg=name)
+    assert found[names.index("x@GRAD")].recursive_sequence_lengths() == [[2, 4, 3]]
+
+
+def test_saved(program):
+    """A saved program is read unchanged."""
+    parsed = Program.parse_from_string(program.desc.serialize_to_string())
+    assert parsed.to_string() == program.to_string()
+    assert [block.forward_block_idx for block in parsed.blocks] == [-1, -1, -1, 2, 1]

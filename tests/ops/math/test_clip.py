@@ -1,4 +1,4 @@
-"""clip, clip_by_norm, squared_l2_norm."""
+"""clip, clip_by_norm, squared_l2_norm, sign."""
 
 import numpy as np
 import pytest
@@ -52,3 +52,9 @@ def test_clip_by_norm_of_zeros():
 def test_squared_l2_norm():
     expected = np.array([(X.astype("float64") ** 2).sum()], "float32")
     check("squared_l2_norm", {"X": X}, {}, {"Out": expected}, grads=["X"])
+
+
+def test_sign():
+    x = np.array([[-2.5, 0.0, 3.0], [1e-3, -1e-3, -0.0]], "float32")
+    check("sign", {"X": x}, {}, {"Out": np.sign(x)})
+    check("sign", {"X": x[x != 0]}, grads=["X"])

@@ -1,4 +1,4 @@
-"""Update operators against three steps of real Paddle 1.8.5, and how plans join them."""
+"""Update operators against steps of real Paddle 1.8.5, and how plans join them."""
 
 import re
 
@@ -8,7 +8,7 @@ import pytest
 from fluidlite.ops.optimizers import updates as optim
 from fluidlite.ops.registry import Call, OperatorError, find
 
-from ..harness import infer, run_kernel
+from ..harness import check, infer, run_kernel
 
 _ZEROS = np.zeros((3, 2), "float32")
 
@@ -215,3 +215,34 @@ def test_momentum_has_two_kinds():
     joined = optim.joined(calls[:2])
     assert list(joined.ints) == [1, 3, 3]
     assert list(joined.operands) == ["lr", "a", "a@GRAD", "a_v", "b", "b@GRAD", "b_v"]
+
+
+def f32(*values):
+    return np.array(values, "float32")
+
+
+@pytest.mark.parametrize(
+    "step, nesterov, param, velocity",
+    [
+        (0, False, [0.966, 1.9695], [0.34, 0.305]),
+        (0, True, [0.9444, 1.96005], [0.34, 0.305]),
+        (3, False, [0.975, 1.9875], [0.1, 0.2]),
+        (5, True, [0.975, 1.9875], [0.1, 0.2]),
+    ],
+)
+def test_dgc_momentum(step, nesterov, param, velocity):
+    given = {
+        "Param": f32(1, 2), "Grad": f32(0.5, 0.25), "Velocity": f32(0.1, 0.2), "LearningRate": f32(0.1),
+        "current_step": f32(step), "nranks": f32(2),
+    }  # fmt: skip
+    outputs = {"ParamOut": f32(*param), "VelocityOut": f32(*velocity), "Grad_out": f32(0.25, 0.125)}
+    attrs = {"mu": 0.9, "use_nesterov": nesterov, "rampup_begin_step": 3.0}
+    check("dgc_momentum", given, attrs, outputs, programs=False)
+
+
+@pytest.mark.parametrize("step, begin, clipped", [(3, 2.0, True), (1, 2.0, False), (1, -1.0, False)])
+def test_dgc_clip_by_norm(step, begin, clipped):
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    out = x / np.float32(np.linalg.norm(x)) if clipped else x
+    attrs = {"max_norm": 1.0, "rampup_begin_step": begin}
+    check("dgc_clip_by_norm", {"X": x, "current_step": f32(step)}, attrs, {"Out": out})
