@@ -102,8 +102,9 @@ def pattern(module: Any, text: Any) -> Any:
         if "flags not at the start" not in str(error):
             return text
         note("flags in the middle of a regular expression", "flags at its start", sys._getframe(1))
-        flags = re.compile(_FLAGS if isinstance(text, str) else _FLAGS.encode())
-        return text[:0].join(flags.findall(text)) + flags.sub(text[:0], text)
+        flags: re.Pattern[Any] = re.compile(_FLAGS if isinstance(text, str) else _FLAGS.encode())
+        nothing: Any = text[:0]
+        return nothing.join(flags.findall(text)) + flags.sub(nothing, text)
     return text
 
 

@@ -40,7 +40,7 @@ def known_shape(shape: Any, layer: str) -> list[int]:
     return sizes  # type: ignore[no-any-return]
 
 
-def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Variable:
+def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Any:
     """A variable without a value, to be written by `assign` and the like (`fluid.layers.create_tensor`)."""
     helper = LayerHelper("create_tensor", name=name)
     if mode.in_dygraph_mode():
