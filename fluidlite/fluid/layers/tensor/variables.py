@@ -40,11 +40,11 @@ def known_shape(shape: Any, layer: str) -> list[int]:
     return sizes  # type: ignore[no-any-return]
 
 
-def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Any:
+def create_tensor(dtype: Any, name: str | None = None, persistable: bool = False) -> Variable:
     """A variable without a value, to be written by `assign` and the like (`fluid.layers.create_tensor`)."""
     helper = LayerHelper("create_tensor", name=name)
     if mode.in_dygraph_mode():
-        tensor = DeclaredTensor(helper.name, [], dtype, stop_gradient=True)
+        tensor: Any = DeclaredTensor(helper.name, [], dtype, stop_gradient=True)
         tensor.persistable = persistable
         return tensor
     return helper.create_variable(name=helper.name, dtype=dtype, persistable=persistable)
