@@ -1,7 +1,7 @@
 """Runs all tests, in two processes side by side: `python scripts/run_tests.py [OPTIONS OF PYTEST]`.
 
-The tests of operators, plans, kernels and devices run in the one, all others in the other, whose output is shown when
-both have ended. For single files and folders: `python -m pytest PATHS`.
+The tests of operators, programs, plans, kernels and devices run in the one, all others in the other, whose output is
+shown when both have ended. For single files and folders: `python -m pytest PATHS`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import tempfile
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1] / "tests"
-FIRST = [TESTS / name for name in ("ops", "executor", "ext", "backend", "conformance", "gpu")]
+FIRST = [
+    TESTS / name for name in ("ops", "executor", "ext", "backend", "conformance", "gpu", "framework", "onnx")
+]
 """What takes about half of the time."""
 
 
