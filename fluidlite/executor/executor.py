@@ -291,7 +291,10 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
             names.append(item)
         elif isinstance(item, list):
             names += fetch_names(item)
-        elif not (isinstance(item, Operator) or _is_minimized(item)):
+        elif isinstance(item, Operator):
+            if not item._is_optimize_op():
+                raise TypeError(f"The operator in fetch_list is not an optimize_op, but received {item.type}")
+        elif not _is_minimized(item):
             raise TypeError(
                 f"The item in fetch_list should be str, variable or optimize_op, but received {type(item)}: {item!r}"
             )

@@ -236,6 +236,11 @@ def test_fetch_lists_name_what_is_no_variable(net, wrong):
         net[0].run(feed={"x": X}, fetch_list=[net[1], wrong])
 
 
+def test_operators_in_fetch_lists_are_updates(net):
+    with pytest.raises(TypeError, match="not an optimize_op, but received"):
+        net[0].run(feed={"x": X}, fetch_list=[net[1], fluid.default_main_program().global_block().ops[0]])
+
+
 def test_fetching_sequences_as_arrays_is_refused():
     x = fluid.data("x", [None, 2], "float32", lod_level=1)
     y = L.scale(x, 2.0)
