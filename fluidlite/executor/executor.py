@@ -119,20 +119,29 @@ class Executor:
         return_merged: bool = True,
         use_prune: bool = False,
     ) -> list[Any]:
-        """Run one step of `program` (the default main program if None) and return the values of `fetch_list`.
+        """Run one step of a program and return the values of `fetch_list`.
 
-        `feed`: variable name -> array or LoDTensor; a list of such dicts for several devices. `fetch_list`:
-        Variables or names. `scope`: where parameters live (the global scope if None). `return_numpy=False` returns
-        LoDTensors.
-        `use_prune` runs only what the fetches and the updates of optimizers need. Operators in `fetch_list`, or what
-        `minimize` returns, are updates: then no others are run, and nothing that neither they nor the fetches need.
-        `return_merged=False` keeps the values of several devices apart.
-        Plans are always kept, so `use_program_cache` changes nothing; `feed_var_name` and `fetch_var_name` are
-        accepted for Fluid's sake.
+        Args:
+            program: a Program or CompiledProgram; the default main program if None.
+            feed: arrays or LoDTensors by the names of variables; a list of such dicts for several devices.
+            fetch_list: Variables or names. Operators in it, or what `minimize` returns, are updates: then no others are
+                run, and nothing that neither they nor the fetches need.
+            feed_var_name, fetch_var_name: accepted for Fluid's sake.
+            scope: where parameters live; the global scope if None.
+            return_numpy: False returns LoDTensors.
+            use_program_cache: changes nothing, since plans are always kept.
+            return_merged: False keeps the values of several devices apart.
+            use_prune: run only what the fetches and the updates of optimizers need.
 
-        Raises EOFException when a loader of the program is exhausted; EnforceNotMet when something is not fed, not
-        initialised or not known; ValueError for feeds of a wrong shape or dtype; TypeError for arguments of a wrong
-        type; RuntimeError after `close` and for sequences fetched as arrays.
+        Returns:
+            A list with an array for each item of `fetch_list`, None where nothing has given it a value.
+
+        Raises:
+            EOFException: a loader of the program is exhausted.
+            EnforceNotMet: something is not fed, not initialised or not known.
+            ValueError: a feed has another shape or dtype.
+            TypeError: an argument is of another type.
+            RuntimeError: after `close`, and for sequences fetched as arrays.
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")

@@ -126,13 +126,22 @@ class Optimizer(ShowsArguments):
         parameter_list: Sequence[Parameter | str] | None = None,
         no_grad_set: Collection[Variable | str] | None = None,
     ) -> tuple[list[Operator], list[ParamGrad]]:
-        """Append everything that makes a run of the program of `loss` (shape [1]) a step of training.
+        """Append everything that makes a run of the program of `loss` a step of training.
 
         For eager parameters: update those of the constructor's `parameter_list` that have a gradient;
         `loss.backward()` has been called before, the other arguments change nothing.
 
-        Returns the update operators (none of eager parameters) and the pairs of parameter and gradient. Raises
-        TypeError if `loss` is no Variable, or an eager one for an optimizer of programs, or the other way round.
+        Args:
+            loss: a float Variable of shape [1].
+            startup_program: the Program for initial values of what the optimizer keeps; the default one if None.
+            parameter_list: Parameters or names to train; all that are trainable if None.
+            no_grad_set: Variables or names that get no gradient.
+
+        Returns:
+            The operators of updates (none of eager parameters), and the pairs of parameter and gradient.
+
+        Raises:
+            TypeError: `loss` is no Variable, or an eager one for an optimizer of programs, or the other way round.
         """
         steps = self._steps_for(loss)
         if steps is not None:
