@@ -13,7 +13,7 @@ from .._ext import eager as core
 from ..backend.cupy_ import library
 from ..base import context
 from ..base.errors import NotSupportedError
-from ..base.selected_rows import total
+from ..base.selected_rows import SelectedRows, total
 from ..framework import Variable, mode, tracing
 from ..ops.registry import OperatorError
 from . import placing
@@ -96,11 +96,12 @@ class no_grad:  # noqa: N801 - Fluid's name
 
 
 def add_up(have: Any, more: Any) -> Any:
-    """The sum of two gradients, at least one of which is sparse or on a GPU."""
+    """The sum of two gradients, at least one of which is sparse or on a GPU; of two sparse ones, each row once."""
     both = [have, more]
     placing.colocate(None, both)
     with placing.computing(both[0]) as xp:
-        return total(both[0], both[1], xp)
+        made = total(both[0], both[1], xp)
+        return made.merged(xp) if isinstance(made, SelectedRows) else made
 
 
 def backward(

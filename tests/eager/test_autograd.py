@@ -95,6 +95,16 @@ def test_cleared_gradients_of_rows_are_gone():
             assert table.weight.gradient() is None
 
 
+def test_rows_of_several_uses_are_merged():
+    with mode.guard(True):
+        table = fluid.dygraph.Embedding([6, 2], is_sparse=True)
+        ids = [Tensor(np.array(part).reshape(-1, 1)) for part in ([5, 1], [4], [1, 1])]
+        sums = [total(table(part)) * float(k + 1) for k, part in enumerate(ids)]
+        (sums[0] + sums[1] + sums[2]).backward()
+        values, rows = table.weight.gradient()
+        assert rows.tolist() == [1, 4, 5] and values.tolist() == [[7, 7], [2, 2], [1, 1]]  # as in Fluid
+
+
 def test_gradients_add_up_over_uses_and_calls():
     x = leaf([1.0, 2.0])
     y = x * x + x * 3.0 + x
