@@ -263,7 +263,7 @@ def data():
 
 def feeds():
     """Several trip counts, zero among them, and batch sizes."""
-    for trips, rows in [(3, 2), (0, 2), (1, 2), (4, 5), (2, 1), (3, 0)]:
+    for trips, rows in [(3, 2), (0, 2), (1, 2), (4, 5), (2, 1), (0, 5), (5, 2), (3, 0)]:
         yield {"x": RNG.standard_normal((rows, 3), dtype="float32"), "n": np.array([trips])}
 
 

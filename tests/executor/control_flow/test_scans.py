@@ -101,7 +101,7 @@ def test_sequences(build):
     random = np.random.default_rng(0)
     feeds = [
         {"words": ragged(random, lengths), "still": numbers(random, len(lengths), 4)}
-        for lengths in ([2, 4, 1], [3], [1, 1], [1, 7, 2, 2, 6], [1], [2, 0, 3])
+        for lengths in ([2, 4, 1], [3], [1, 1], [5, 5, 5], [1, 7, 2, 2, 6], [1], [2, 0, 3])
     ]
     sources = [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])]
     text = check(build, sources, feeds)
