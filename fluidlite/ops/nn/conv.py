@@ -186,6 +186,11 @@ def _geometry(op: OpView, sizes: Shape, kernel: Shape) -> Geometry:
         raise op.fail(str(error)) from None
 
 
+def _is_empty(sizes: Shape, result: Shape) -> bool:
+    """Whether a result of images of `sizes` has no element along an axis; -1 where a size is unknown."""
+    return any(n < 1 and (size >= 0 or n != -1) for size, n in zip(sizes, result, strict=True))
+
+
 def _infer(op: OpView) -> None:
     shape, weights, groups = op.shape("Input"), op.shape("Filter"), op.attr("groups")
     if len(shape) != len(weights):
@@ -199,7 +204,7 @@ def _infer(op: OpView) -> None:
     if weights[0] % groups:
         raise op.fail(f"the number of filters must be a multiple of groups = {groups}, got {weights[0]}")
     out = _geometry(op, sizes, weights[2:]).out
-    if any(n == 0 or n < -1 for n in out):
+    if _is_empty(sizes, out):
         raise op.fail(
             f"images of size {list(sizes)} are smaller than the filter: the output would be {list(out)}"
         )
@@ -214,7 +219,7 @@ def _infer_transposed(op: OpView) -> None:
     if channels >= 0 and channels != weights[0]:
         raise op.fail(f"Input must have {weights[0]} channels for this Filter, got {channels}")
     image = _geometry(op, sizes, weights[2:]).image
-    if any(n == 0 or n < -1 for n in image):
+    if _is_empty(sizes, image):
         raise op.fail(f"nothing is left of images of size {list(sizes)}: the output would be {list(image)}")
     op.set("Output", _layout(op, shape[0], weights[1] * groups, image), op.dtype("Input"))
 
