@@ -77,10 +77,9 @@ FLAGS = [
 ]
 
 # What Cython makes is for the most part calls of Python's interface, which more than this makes no faster, only twice
-# as long to compile; the extensions named have loops of their own.
-# (`engine` and `eager` by -O1 with single options of -O2 compile in 21 instead of 29 s; not all compilers know these.)
+# as long to compile; the extensions named have loops of their own, others have them in C++ files.
 GLUE = ["-Og"]
-WITH_LOOPS = {"collate": ["-O3"], "eager": ["-O2"], "engine": ["-O2"]}
+WITH_LOOPS = {"collate": ["-O3"], "eager": ["-O2"]}
 
 
 def level(source: Path) -> list[str]:
@@ -112,7 +111,8 @@ def extension(pyx: Path) -> Extension:
     options = OPTIONS.get(pyx.stem, {})
     return Extension(
         f"fluidlite._ext.{pyx.stem}",
-        [str(pyx), *sorted(str(source) for source in (EXT / pyx.stem).glob("*.cc"))],
+        # First what is optimised: a linker takes the first copy of a function in a header.
+        [*sorted(str(source) for source in (EXT / pyx.stem).glob("*.cc")), str(pyx)],
         depends=[str(header) for header in EXT.rglob("*.h")],
         include_dirs=[str(EXT), np.get_include(), *options.get("include_dirs", [])],
         libraries=options.get("libraries", []),
@@ -128,8 +128,23 @@ class BuildAtOnce(build_ext):
     work are the kernels.
     """
 
+    def flags_note(self, extension: Extension) -> str:
+        """The path of a file that says with what flags an extension is compiled; it is new when they are others than before."""
+        note = Path(self.build_temp, f"{extension.name}.flags")
+        flags = repr((self.compiler.compiler_so, level(Path("x.cpp")), level(Path("x.cc")), extension.extra_compile_args,
+                      extension.define_macros))  # fmt: skip
+        is_first = not note.exists()
+        if is_first or note.read_text(encoding="utf8") != flags:
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(flags, encoding="utf8")
+            if is_first:  # what there is may be from another folder of objects
+                os.utime(note, (0, 0))
+        return str(note)
+
     def build_extensions(self) -> None:
         compiler = self.compiler
+        for extension in self.extensions:
+            extension.depends.append(self.flags_note(extension))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
 
             def compile_all(sources, output_dir=None, macros=None, include_dirs=None, debug=0, extra_preargs=None,

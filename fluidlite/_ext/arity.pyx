@@ -308,7 +308,7 @@ class Arity:
         return None
 
 
-class ChainArity:
+class ChainArity(Arity):
     """The signature of chains; `chain.cc` describes their integers.
 
     Args:

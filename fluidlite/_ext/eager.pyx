@@ -43,7 +43,7 @@ cdef extern from "engine/sizes.h" namespace "fl" nogil:
         pass
 
 
-cdef extern from "eager/layout.h" namespace "fl" nogil:
+cdef extern from "eager/variant.h" namespace "fl" nogil:
     cdef cppclass Layout:
         int type_num
         int ndim
@@ -63,8 +63,8 @@ cdef extern from "eager/layout.h" namespace "fl" nogil:
         void forget()
 
 
-cdef extern from "eager/opening.h" namespace "fl" nogil:
-    cdef struct Axis "fl::Opening::Axis":
+cdef extern from "eager/variant.h" namespace "fl" nogil:
+    cdef struct VaryingAxis "fl::Opening::VaryingAxis":
         int operand
         int axis
         int64_t reg
@@ -74,8 +74,8 @@ cdef extern from "eager/opening.h" namespace "fl" nogil:
         int64_t reg
     cdef cppclass Opening:
         CSizes sizes
-        vector[Axis] ins
-        vector[Axis] outs
+        vector[VaryingAxis] ins
+        vector[VaryingAxis] outs
         vector[Number] ints
         vector[Number] reals
         vector[uint32_t] free

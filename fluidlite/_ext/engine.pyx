@@ -45,7 +45,7 @@ include "engine/places.pxi"
 include "engine/sizes.pxi"
 
 
-cdef extern from "engine/plan.h" namespace "fl" nogil:
+cdef extern from "engine/loop.h" namespace "fl" nogil:
     enum:
         FL_PAUSE
         FL_UNFIT

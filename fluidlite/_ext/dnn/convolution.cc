@@ -5,7 +5,6 @@
 #include "dnn/convolution.h"
 
 #include "dnn/geometry.h"
-#include "dnn/handles.h"
 #include "dnn/library.h"
 #include "dnn/primitive.h"
 #include "fork_gate.h"

@@ -3,7 +3,7 @@
 #define FLUIDLITE_DNN_GEOMETRY_H
 
 #include "abi.h"
-#include "dnn/handles.h"
+#include "dnn/library.h"
 #include "windows.h"
 
 #if FL_HAVE_DNNL

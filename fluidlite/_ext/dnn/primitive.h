@@ -3,7 +3,6 @@
 #define FLUIDLITE_DNN_PRIMITIVE_H
 
 #include "dnn/geometry.h"
-#include "dnn/handles.h"
 #include "dnn/library.h"
 #include "workspace.h"
 

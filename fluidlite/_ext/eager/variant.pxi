@@ -97,10 +97,10 @@ cdef class Variant:
         made.free.resize(self.n_in)
         made.lengths.resize(len(ins))
         for operand, axis, reg in ins:
-            made.ins.push_back(Axis(operand, axis, reg))
+            made.ins.push_back(VaryingAxis(operand, axis, reg))
             made.free[operand] |= (<uint32_t> 1) << <int> axis
         for operand, axis, reg in outs:
-            made.outs.push_back(Axis(operand, axis, reg))
+            made.outs.push_back(VaryingAxis(operand, axis, reg))
         for call, position, reg in ints:
             made.ints.push_back(Number(call, position, reg))
         for call, position, reg in reals:

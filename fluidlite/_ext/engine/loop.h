@@ -3,7 +3,6 @@
 #define FLUIDLITE_ENGINE_LOOP_H
 
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -55,34 +54,13 @@ class Loop {
     void go_on() noexcept { ++at_; }
 
     /* Forgets a run that has been left at a pause, or at an instruction that has failed. */
-    void forget() noexcept {
-        under_way_ = false;
-        for (Body &body : bodies_) body.plan->forget_loops();
-    }
-    void spare() noexcept {
-        for (Body &body : bodies_) body.plan->spare_all();
-    }
+    void forget() noexcept;
+    void spare() noexcept;
 
     /* Whether there is a body for each turn. */
-    bool admits(void *const *p, const int64_t *ints) {
-        int64_t n = -1, m = -1;
-        for (int64_t place = 0; place < ints[0]; ++place) {
-            const int64_t rows = rows_at(place, p[0], ints), carried = carried_at(place, p[0], ints);
-            if (rows == n && carried == m) continue;
-            n = rows;
-            m = carried;
-            if (choose(n, m, place, p, ints) == bodies_.size()) return false;
-        }
-        return true;
-    }
+    bool admits(void *const *p, const int64_t *ints);
 
-    int run(Step &step) noexcept {
-        try {
-            return turns(step);
-        } catch (const std::exception &) {
-            return fail_between(FL_NO_MEMORY);
-        }
-    }
+    int run(Step &step) noexcept;
 
   private:
     struct Moving {
@@ -105,39 +83,7 @@ class Loop {
         std::vector<Root> roots, spans;
     };
 
-    int turns(Step &step) {
-        void *const *p = step.p.data();
-        const int64_t *ints = step.i.data();
-        const int64_t count = ints[0];
-        if (!under_way_) {
-            for (const auto &[operand, bytes] : sums_) std::memset(p[operand], 0, static_cast<size_t>(ints[bytes]));
-            turn_ = 0;
-            rows_ = carried_ = -1;
-            body_ = bodies_.size();
-            within_ = false;
-            under_way_ = true;
-        }
-        for (; turn_ < count; ++turn_) {
-            if (!within_) {
-                if (const int code = prepare(step, p, ints, count)) return fail_between(code);
-            }
-            Plan &plan = *bodies_[body_].plan;
-            const int code = plan.run(at_, plan.size(), false);
-            within_ = code == FL_PAUSE || code == FL_PYTHON;
-            if (within_) return code;
-            if (code != FL_OK) {
-                std::memcpy(step.call.err, plan.step(at_).call.err, sizeof step.call.err);
-                return fail(code);
-            }
-            now_.swap(before_);
-            if (plan.pauses()) {
-                ++turn_;
-                return FL_PAUSE;
-            }
-        }
-        under_way_ = false;
-        return FL_OK;
-    }
+    int turns(Step &step);
 
     int fail(int code) noexcept {
         under_way_ = false;
@@ -148,70 +94,12 @@ class Loop {
         return fail(code);
     }
 
-    /* Where the rows of a place begin, as an operand says. */
-    static int64_t begin_at(int64_t place, const void *bounds, const int64_t *ints) {
-        return bounds == nullptr ? place * ints[1] : static_cast<const int64_t *>(bounds)[place];
-    }
-    static int64_t rows_at(int64_t place, const void *bounds, const int64_t *ints) {
-        return begin_at(place + 1, bounds, ints) - begin_at(place, bounds, ints);
-    }
-    static int64_t carried_at(int64_t place, const void *bounds, const int64_t *ints) {
-        return place == 0 ? ints[2] : rows_at(place - 1, bounds, ints);
-    }
-
     /* The number of a body for so many rows, whose sizes are those of a place from now on; that of all bodies if there is
      * none. What has other rows than these has as many wherever these are as many. */
-    size_t choose(int64_t n, int64_t m, int64_t place, void *const *p, const int64_t *ints) {
-        for (size_t k = 0; k < bodies_.size(); ++k) {
-            Sizes &sizes = *bodies_[k].plan->sizes;
-            bool fits = true;
-            for (const Root &root : bodies_[k].roots) {
-                fits &= root.take(sizes, root.which == 0 ? n : root.which == 1 ? m : ints[root.which - 2]);
-            }
-            for (const Root &span : bodies_[k].spans) fits &= span.take(sizes, rows_at(place, p[span.which], ints));
-            if (fits && sizes.evaluate() && sizes.holds()) return k;
-        }
-        return bodies_.size();
-    }
+    size_t choose(int64_t n, int64_t m, int64_t place, void *const *p, const int64_t *ints);
 
     /* Has everything point where turn `turn_` finds it. */
-    int prepare(Step &step, void *const *p, const int64_t *ints, int64_t count) {
-        const int64_t place = back_ ? count - 1 - turn_ : turn_;
-        const int64_t rows = rows_at(place, p[0], ints), carried = carried_at(place, p[0], ints);
-        const bool resized = rows != rows_ || carried != carried_;
-        if (resized) {
-            rows_ = rows;
-            carried_ = carried;
-            const size_t found = choose(rows, carried, place, p, ints);
-            if (found == bodies_.size()) return FL_UNFIT;
-            Plan &plan = *bodies_[found].plan;
-            const int64_t need = plan.resize();
-            if (need < 0 || !plan.room()) {
-                step.call.err[0] = need;
-                return FL_NO_MEMORY;
-            }
-            if (found != body_) {
-                for (const auto &[slot, operand] : bodies_[found].same) plan.set(slot, p[operand]);
-            }
-            body_ = found;
-        }
-        for (size_t k = 0; k < moving_.size(); ++k) {
-            const Moving &each = moving_[k];
-            char *const base = static_cast<char *>(p[each.operand]);
-            switch (each.kind) {
-            case LOOP_PACKED: now_[k] = base + begin_at(place, p[each.other], ints) * ints[each.row]; break;
-            case LOOP_EACH: now_[k] = base + place * ints[each.row]; break;
-            case LOOP_CARRIED: now_[k] = turn_ == 0 ? base : before_[each.other]; break;
-            case LOOP_LAST: now_[k] = (count - 1 - turn_) % 2 == 0 ? base : static_cast<char *>(p[each.other]); break;
-            default: now_[k] = base;
-            }
-        }
-        Plan &plan = *bodies_[body_].plan;
-        for (const auto &[slot, k] : bodies_[body_].moving) plan.set(slot, now_[k]);
-        if (resized && plan.verify != nullptr) plan.verify(plan.owner, 0);
-        at_ = 0;
-        return FL_OK;
-    }
+    int prepare(Step &step, void *const *p, const int64_t *ints, int64_t count);
 
     bool back_ = false;
     std::vector<Moving> moving_;
@@ -223,12 +111,6 @@ class Loop {
     size_t body_ = 0, at_ = 0;
     std::vector<char *> now_, before_; /* where what moves is in this turn, and was in the one before */
 };
-
-inline int run_loop(Loop &loop, Step &step) noexcept { return loop.run(step); }
-inline void spare_loop(Loop &loop) noexcept { loop.spare(); }
-inline void forget_loop(Loop &loop) noexcept { loop.forget(); }
-inline void free_loop(Loop *loop) noexcept { delete loop; }
-inline bool loop_admits(Loop &loop, const Step &step) { return loop.admits(step.p.data(), step.i.data()); }
 
 }  // namespace fl
 

@@ -19,13 +19,13 @@ const fl::Topic fl::topic_binary = FL_TOPIC(binary_table);
 namespace fl::FL_NS {
 
 #define FL_AS_IT_IS(...) __VA_ARGS__
-#define FL_REAL_AS(NAME, OP, TYPE, T, AS)                                     \
+#define FL_REAL_AS(NAME, OP, TYPE, T, AS, MID)                                     \
     {NAME TYPE, AS((same_by_rows<OP, T>)), "xxx|z||a,a,a"},                       \
-    {NAME "_mid" TYPE, AS((mid_by_rows<OP, T>)), "xxx|zzz[i]||abc,b,abc"},        \
+    {NAME "_mid" TYPE, MID((mid_by_rows<OP, T>)), "xxx|zzz[i]||abc,b,abc"},        \
     {NAME "_grad" TYPE, AS((grad_by_rows<OP, T>)), "nnnxnn|z||a,a,a,a,a,a"},      \
     {NAME "_dims" TYPE, AS((dims<OP, T>)), "xxx|r(zz)||?"},                    \
     {NAME "_dims_grad" TYPE, AS((dims_grad<OP, T>)), "nnnxnn|r(zz)||?"},       \
-    {NAME "_mid_grad" TYPE, AS((mid_grad<OP, T>)), "nnnxnn|zzz||abc,b,abc,abc,abc,b"},
+    {NAME "_mid_grad" TYPE, MID((mid_grad<OP, T>)), "nnnxnn|zzz||abc,b,abc,abc,abc,b"},
 #define FL_INTEGER_AS(NAME, OP, TYPE, T)                                     \
     {NAME TYPE, FL_ONCE((same<OP, T>)), "xxx|z||a,a,a"},                      \
     {NAME "_mid" TYPE, FL_ONCE((mid<OP, T>)), "xxx|zzz[i]||abc,b,abc"},       \
@@ -35,20 +35,20 @@ namespace fl::FL_NS {
     {NAME "_mid" TYPE, FL_ONCE((mid<OP, T, uint8_t>)), "xxx|zzz||abc,b,abcB"},
 
 #define FL_INTEGERS(NAME, OP) FL_INTEGER_AS(NAME, OP, ".i32", int32_t) FL_INTEGER_AS(NAME, OP, ".i64", int64_t)
-#define FL_BINARY(NAME, OP, AS)                                               \
-    FL_REAL_AS(NAME, OP, ".f32", float, AS) FL_REAL_AS(NAME, OP, ".f64", double, FL_ONCE) FL_INTEGERS(NAME, OP)
+#define FL_BINARY(NAME, OP, AS, MID)                                               \
+    FL_REAL_AS(NAME, OP, ".f32", float, AS, MID) FL_REAL_AS(NAME, OP, ".f64", double, FL_ONCE, FL_ONCE) FL_INTEGERS(NAME, OP)
 #define FL_COMPARE(NAME, OP)                                                          \
     FL_COMPARED(NAME, OP, ".f32", float) FL_COMPARED(NAME, OP, ".f64", double)        \
     FL_COMPARED(NAME, OP, ".i32", int32_t) FL_COMPARED(NAME, OP, ".i64", int64_t)
 
 extern const fl_entry binary_table[] = {
-    FL_BINARY("elementwise_add", Add, FL_AS_IT_IS)
-    FL_BINARY("elementwise_sub", Sub, FL_AS_IT_IS)
-    FL_BINARY("elementwise_mul", Mul, FL_AS_IT_IS)
-    FL_BINARY("elementwise_div", Div, FL_AS_IT_IS)
-    FL_BINARY("elementwise_max", Max, FL_AS_IT_IS)
-    FL_BINARY("elementwise_min", Min, FL_AS_IT_IS)
-    FL_BINARY("elementwise_pow", Pow, FL_ONCE)
+    FL_BINARY("elementwise_add", Add, FL_NARROW, FL_AS_IT_IS) /* biases, which take an activation */
+    FL_BINARY("elementwise_sub", Sub, FL_NARROW, FL_NARROW)
+    FL_BINARY("elementwise_mul", Mul, FL_NARROW, FL_NARROW)
+    FL_BINARY("elementwise_div", Div, FL_NARROW, FL_NARROW)
+    FL_BINARY("elementwise_max", Max, FL_NARROW, FL_NARROW)
+    FL_BINARY("elementwise_min", Min, FL_NARROW, FL_NARROW)
+    FL_BINARY("elementwise_pow", Pow, FL_ONCE, FL_ONCE)
     FL_INTEGERS("elementwise_mod", Mod)
     FL_INTEGERS("elementwise_floordiv", Div)
     FL_COMPARE("equal", Equal)

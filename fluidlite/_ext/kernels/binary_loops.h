@@ -53,25 +53,25 @@ template <int ACT, class T> FL_NOINLINE void activate_row(T *out, int64_t n) {
 }
 
 /* The loops of an operator, which all that walks over its rows shares. */
-template <class T, class R> struct Forward {
+template <class T, class R> struct ForwardLoops {
     void (*of_all)(const T *, const T *, R *, int64_t, int64_t), (*of_one)(const T *, const T *, R *, int64_t, int64_t);
     bool divides;    /* refuses 0 as its second operand */
     bool activates;  /* additions of real numbers, as in biases, take an activation */
 };
 
 template <class Op, class T, class R>
-constexpr Forward<T, R> forward = {rows_of_all<Op, T, R>, rows_of_one<Op, T, R>, divides<Op, T>,
+constexpr ForwardLoops<T, R> forward = {rows_of_all<Op, T, R>, rows_of_one<Op, T, R>, divides<Op, T>,
                                    std::is_same<Op, Add>::value && std::is_floating_point<T>::value};
 
 /* The position of a zero among the n elements of Y if there is one that the operator refuses, else n. */
-template <class T, class R> int64_t refused(const Forward<T, R> &op, const T *y, int64_t n) {
+template <class T, class R> int64_t refused(const ForwardLoops<T, R> &op, const T *y, int64_t n) {
     if constexpr (std::is_integral<T>::value) {
         if (op.divides) return first_zero(y, n);
     }
     return n;
 }
 
-template <class T, class R> FL_NOINLINE int mid_of(fl_call *call, const Forward<T, R> &op) {
+template <class T, class R> FL_NOINLINE int mid_of(fl_call *call, const ForwardLoops<T, R> &op) {
     const T *x = at<T>(call, 0), *y = at<T>(call, 1);
     R *out = at<R>(call, 2);
     int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
@@ -112,11 +112,11 @@ template <class T, class R> FL_NOINLINE int mid_of(fl_call *call, const Forward<
 template <class Op, class T, class R = T> int mid(fl_call *call) { return mid_of(call, forward<Op, T, R>); }
 
 /* The operands of a gradient; what the rule does not read is never touched, so it may be NULL. */
-template <class T> struct Operands {
+template <class T> struct GradOperands {
     const T *x, *y, *out, *g;
 
     /* Those from element k on, of Y from element ky on. */
-    Operands from(int64_t k, int64_t ky) const {
+    GradOperands from(int64_t k, int64_t ky) const {
         return {x == nullptr ? x : x + k, y == nullptr ? y : y + ky, out == nullptr ? out : out + k, g + k};
     }
 };
@@ -138,7 +138,7 @@ FL_NOINLINE void row_grad(const T *of_x, const T *of_y, const T *of_out, const T
 }
 
 /* What all that walks over the rows of a gradient needs of an operator. */
-template <class T> struct Backward {
+template <class T> struct BackwardLoops {
     using Loop = void (*)(const T *, const T *, const T *, const T *, T *, int64_t);
     int dx_reads, dy_reads;
     double factor; /* DY before it is summed is so many times DOut; 0: it is made for a part of a row at a time */
@@ -146,7 +146,7 @@ template <class T> struct Backward {
 };
 
 /* `loop` over n elements of the operands from element k on, of Y from element ky on. */
-template <class T> FL_INLINE void run_from(typename Backward<T>::Loop loop, const Operands<T> &o, int64_t k, int64_t ky, T *to, int64_t n) {
+template <class T> FL_INLINE void run_from(typename BackwardLoops<T>::Loop loop, const GradOperands<T> &o, int64_t k, int64_t ky, T *to, int64_t n) {
     loop(o.x == nullptr ? o.x : o.x + k, o.y == nullptr ? o.y : o.y + ky, o.out == nullptr ? o.out : o.out + k, o.g + k, to, n);
 }
 
@@ -154,7 +154,7 @@ template <class Op, bool OF_X, class T>
 constexpr auto of_one = row_grad<Op, OF_X, ((OF_X ? Op::dx_reads : Op::dy_reads) & reads_y) != 0, T>;
 
 template <class Op, class T>
-constexpr Backward<T> backward = {Op::dx_reads,
+constexpr BackwardLoops<T> backward = {Op::dx_reads,
                                   Op::dy_reads,
                                   std::is_same<Op, Add>::value ? 1. : std::is_same<Op, Sub>::value ? -1. : 0.,
                                   row_grad<Op, true, false, T>,
@@ -162,7 +162,7 @@ constexpr Backward<T> backward = {Op::dx_reads,
                                   row_grad<Op, false, false, T>,
                                   of_one<Op, false, T>};
 
-template <class T> Operands<T> operands(const fl_call *call) {
+template <class T> GradOperands<T> operands(const fl_call *call) {
     return {at<T>(call, 0), at<T>(call, 1), at<T>(call, 2), at<T>(call, 3)};
 }
 
@@ -175,9 +175,9 @@ inline int check_operands(fl_call *call, int dx_reads, int dy_reads) {
     return FL_OK;
 }
 
-template <class T> FL_NOINLINE int same_grad_of(fl_call *call, const Backward<T> &op) {
+template <class T> FL_NOINLINE int same_grad_of(fl_call *call, const BackwardLoops<T> &op) {
     if (const int code = check_operands(call, op.dx_reads, op.dy_reads)) return code;
-    const Operands<T> o = operands<T>(call);
+    const GradOperands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const int64_t n = call->i[0];
     /* The gradient that overwrites DOut comes last. */
@@ -228,7 +228,7 @@ template <class T> FL_NOINLINE double row_sum(const T *row, int64_t n) {
 }
 
 /* DY summed over rows, some columns at a time. */
-template <class T> void column_sums(const Backward<T> &op, const Operands<T> &o, T *dy, int64_t pre, int64_t n) {
+template <class T> void column_sums(const BackwardLoops<T> &op, const GradOperands<T> &o, T *dy, int64_t pre, int64_t n) {
     in_ranges((n + wide - 1) / wide, pre * wide * static_cast<int64_t>(sizeof(T)), [=](int64_t first, int64_t last) {
         for (int64_t begin = first * wide; begin < n && begin < last * wide; begin += wide) {
             const int64_t count = n - begin < wide ? n - begin : wide;
@@ -248,7 +248,7 @@ template <class T> void column_sums(const Backward<T> &op, const Operands<T> &o,
 }
 
 /* DY where every element of Y stands for rows of `post`. */
-template <class T> void row_sums(const Backward<T> &op, const Operands<T> &o, T *dy, int64_t pre, int64_t n, int64_t post) {
+template <class T> void row_sums(const BackwardLoops<T> &op, const GradOperands<T> &o, T *dy, int64_t pre, int64_t n, int64_t post) {
     constexpr int64_t width = 256;
     in_ranges(n, pre * post * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
         for (int64_t j = begin; j < end; ++j) {
@@ -271,9 +271,9 @@ template <class T> void row_sums(const Backward<T> &op, const Operands<T> &o, T 
     });
 }
 
-template <class T> FL_NOINLINE int mid_grad_of(fl_call *call, const Backward<T> &op) {
+template <class T> FL_NOINLINE int mid_grad_of(fl_call *call, const BackwardLoops<T> &op) {
     if (const int code = check_operands(call, op.dx_reads, op.dy_reads)) return code;
-    const Operands<T> o = operands<T>(call);
+    const GradOperands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
     if (dy != nullptr && post == 1) {
@@ -325,7 +325,7 @@ struct Dims {
     }
 };
 
-template <class T, class R> FL_NOINLINE int dims_of(fl_call *call, const Forward<T, R> &op) {
+template <class T, class R> FL_NOINLINE int dims_of(fl_call *call, const ForwardLoops<T, R> &op) {
     const T *x = at<T>(call, 0), *y = at<T>(call, 1);
     R *out = at<R>(call, 2);
     const Dims d(call);
@@ -343,7 +343,7 @@ template <class T, class R> FL_NOINLINE int dims_of(fl_call *call, const Forward
 template <class Op, class T> int dims(fl_call *call) { return dims_of(call, forward<Op, T, T>); }
 
 /* Adds what a row of DOut says of Y to sums: of each of its elements, or of the one that all of the row has. */
-template <class T> void add_terms(const Backward<T> &op, const Operands<T> &o, double *sum, int64_t n, bool of_all) {
+template <class T> void add_terms(const BackwardLoops<T> &op, const GradOperands<T> &o, double *sum, int64_t n, bool of_all) {
     constexpr int64_t width = 256;
     T terms[width];
     for (int64_t q = 0; q < n; q += width) {
@@ -358,9 +358,9 @@ template <class T> void add_terms(const Backward<T> &op, const Operands<T> &o, d
     }
 }
 
-template <class T> FL_NOINLINE int dims_grad_of(fl_call *call, const Backward<T> &op) {
+template <class T> FL_NOINLINE int dims_grad_of(fl_call *call, const BackwardLoops<T> &op) {
     if (const int code = check_operands(call, op.dx_reads, op.dy_reads)) return code;
-    const Operands<T> o = operands<T>(call);
+    const GradOperands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const Dims d(call);
     const int64_t each = d.rows * d.n, bytes = each * static_cast<int64_t>(2 * sizeof(T)), step = d.of_all ? 0 : 1;

@@ -2,7 +2,6 @@
 #ifndef FLUIDLITE_KERNELS_BINARY_OPS_H
 #define FLUIDLITE_KERNELS_BINARY_OPS_H
 
-#include "kernels/arithmetic.h"
 #include "kernels/by_rows.h"
 
 namespace fl::binary {

@@ -20,7 +20,7 @@ constexpr int most_operands = 24, most_temporaries = 16, most_steps = 64, most_s
 constexpr int64_t block_bytes = 1 << 13;
 template <class T> constexpr int64_t block = block_bytes / sizeof(T);
 
-struct Step {
+struct ChainStep {
     fl_kernel run;
     const int64_t *operands, *ints;
     const double *floats;
@@ -49,9 +49,9 @@ template <int TARGET, class T> int chain(fl_call *call) {
     const int64_t *layouts = at + 4;
     at = layouts + 2 * operands;
     const double *floats = call->f;
-    Step steps[most_steps];
+    ChainStep steps[most_steps];
     for (int s = 0; s < count; ++s) {
-        Step &step = steps[s];
+        ChainStep &step = steps[s];
         step.run = kernels_of(TARGET)[static_cast<size_t>(at[0])].run;
         step.n_p = static_cast<int>(at[1]), step.operands = at + 2, at += 2 + step.n_p;
         step.n_f = static_cast<int>(at[0]), step.floats = floats, floats += step.n_f;
@@ -106,7 +106,7 @@ template <int TARGET, class T> int chain(fl_call *call) {
                 if (layout[0] != 0 && !stands[k]) repeat(given, layout[0], layout[1], begin, places[k], length);
             }
             for (int s = 0; s < count; ++s) {
-                const Step &step = steps[s];
+                const ChainStep &step = steps[s];
                 void *p[most_step_operands];
                 int64_t i[most_step_ints] = {length};
                 for (int k = 0; k < step.n_p; ++k) {

@@ -1,6 +1,5 @@
 /* Sums over all that belongs to a channel of images, as they lie or in blocks of channels. Included once for every instruction set, hence
  * no guard. */
-#include "kernels/vectors.h"
 
 namespace fl::FL_NS {
 namespace {

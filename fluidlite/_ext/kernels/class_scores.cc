@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/class_scores.h"
 #include "kernels/fresh_seed.h"
+#include "kernels/topics.h"
 
 namespace fl {
 namespace {

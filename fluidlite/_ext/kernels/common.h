@@ -114,6 +114,41 @@ inline void *scratch(fl_call *call, int64_t bytes) {
     return kept->memory;
 }
 
+/* Cuts memory into arrays that begin at multiples of 64 bytes: first counts what is taken, then, after `begin`, hands it out. */
+class Arena {
+  public:
+    template <class T> T *take(int64_t n) {
+        char *const part = memory_ == nullptr ? nullptr : memory_ + used_;
+        used_ += (n * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+        return reinterpret_cast<T *>(part);
+    }
+
+    /* How much memory there has to be for what has been counted. */
+    int64_t bytes() const { return used_ + 64; }
+
+    /* Hands out `memory` from now on. */
+    void begin(char *memory) {
+        memory_ = memory + (64 - reinterpret_cast<uintptr_t>(memory) % 64) % 64;
+        used_ = 0;
+    }
+
+  private:
+    char *memory_ = nullptr;
+    int64_t used_ = 0;
+};
+
+/* Calls lay(arena) twice: to count, and to take memory that the call keeps between runs. Returns FL_NO_MEMORY if there is none. */
+template <class F> int in_scratch(fl_call *call, const F &lay) {
+    Arena arena;
+    lay(arena);
+    const int64_t bytes = arena.bytes();
+    void *const memory = scratch(call, bytes);
+    if (memory == nullptr) return no_memory(call, bytes);
+    arena.begin(static_cast<char *>(memory));
+    lay(arena);
+    return FL_OK;
+}
+
 /* Reports a size that a library's int cannot hold. */
 FL_INLINE int too_large(fl_call *call, int64_t size, int64_t most) {
     call->err[0] = size;
@@ -144,9 +179,40 @@ FL_INLINE int missing(fl_call *call, int which) {
 /* Sums are taken in double for both real types, and in the type itself for integers. */
 template <class T> using sum_t = std::conditional_t<std::is_floating_point<T>::value, double, T>;
 
+/* What integers are added and multiplied in: theirs wrap around, as those of NumPy and Fluid do, and signed ones of C++ must not.
+ * T where it is a real number; an unsigned integer of as many bits, and at least those of int, which smaller ones become. */
+template <class T, bool real = std::is_floating_point<T>::value> struct arithmetic {
+    using type = T;
+};
+template <class T> struct arithmetic<T, false> {
+    using type = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
+};
+template <class T> using arithmetic_t = typename arithmetic<T>::type;
+
+template <class T> FL_INLINE T sum_of(T a, T b) { return static_cast<T>(static_cast<arithmetic_t<T>>(a) + static_cast<arithmetic_t<T>>(b)); }
+template <class T> FL_INLINE T difference_of(T a, T b) { return static_cast<T>(static_cast<arithmetic_t<T>>(a) - static_cast<arithmetic_t<T>>(b)); }
+template <class T> FL_INLINE T product_of(T a, T b) { return static_cast<T>(static_cast<arithmetic_t<T>>(a) * static_cast<arithmetic_t<T>>(b)); }
+
+/* How wide the registers of each instruction set are, and the sums that products keep in them: rows, and vectors of a row. Where
+ * multiply-adds read no memory, as on AArch64, elements of A need registers as well. */
+namespace avx512 {
+constexpr int vector_bytes = 64, tile_rows = 6, strip_vectors = 4;
+}
+namespace avx2 {
+constexpr int vector_bytes = 32, tile_rows = 6, strip_vectors = 2;
+}
+namespace baseline {
+#if defined(__aarch64__)
+constexpr int vector_bytes = 16, tile_rows = 5, strip_vectors = 4;
+#else
+constexpr int vector_bytes = 16, tile_rows = 6, strip_vectors = 2;
+#endif
+}
+
 /* Rows of a table of kernels: F for the types of a group. Types other than float are rare, and compiled for one instruction set alone
  * (FL_ONCE of targets.h), whose rows table.cc puts into the other tables. */
 #define FL_ONCE(...) __VA_ARGS__
+#define FL_NARROW(...) __VA_ARGS__
 #define FL_REAL(NAME, F, TAKES) {NAME ".f32", F<float>, TAKES}, {NAME ".f64", FL_ONCE(F<double>), TAKES},
 #define FL_INTEGER(NAME, F, TAKES) {NAME ".i32", FL_ONCE(F<int32_t>), TAKES}, {NAME ".i64", FL_ONCE(F<int64_t>), TAKES},
 #define FL_NUMBER(NAME, F, TAKES) FL_REAL(NAME, F, TAKES) FL_INTEGER(NAME, F, TAKES)

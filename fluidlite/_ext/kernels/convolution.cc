@@ -58,15 +58,15 @@ void put(const float *from, int64_t rows, const Ending &end, const Run *runs, in
     }
 }
 
-void forward_piece(const Geometry &g, Cut cut, int64_t piece, const float *x, const float *filter, const int64_t *offsets, Ending end, float *y) {
+void forward_piece(const ConvShape &g, BatchCut cut, int64_t piece, const float *x, const float *filter, const int64_t *offsets, Ending end, float *y) {
     struct Room {
         float *copy, *window, *sums;
     };
-    const Room room = in_workspace<0>([&g](auto &parts) {
-        return Room{parts.template take<float>(room_for_copies(g)), parts.template take<float>(depth * strip + unit),
-                    parts.template take<float>(g.oc * strip)};
+    const Room room = in_workspace<0>([&g](Arena &arena) {
+        return Room{arena.take<float>(room_for_copies(g)), arena.take<float>(depth * strip + unit),
+                    arena.take<float>(g.oc * strip)};
     });
-    const Places read = g.read(), made = g.made();
+    const ImagePositions read = g.read(), made = g.made();
     const int64_t in_window = g.depth_of_window(), channel = piece % cut.channels;
     const int64_t begin = channel * g.oc / cut.channels, filters = (channel + 1) * g.oc / cut.channels - begin;
     filter += begin * in_window, end.factor += begin, end.shift += begin, y += begin * made.each;
@@ -79,7 +79,7 @@ void forward_piece(const Geometry &g, Cut cut, int64_t piece, const float *x, co
             for (int64_t k = 0; k < in_window; k += depth) {
                 const int64_t rows = std::min(depth, in_window - k);
                 gather(g.copied, seen, offsets + k, rows, from, n_from, room.window, pitch);
-                all_rows(filters, Operands<float>{rows, filter + k, in_window, 1, room.window, pitch, 1, k == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
+                all_rows(filters, TileOperands<float>{rows, filter + k, in_window, 1, room.window, pitch, 1, k == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
             }
             put(room.sums, filters, end, to, n_to, y + first_image * made.image, made.each);
         }
@@ -93,7 +93,7 @@ int64_t rows_together(int64_t rows) {
 }
 
 /* Filters [oc, window] as tiles of `height` of their columns: of each tile row by row. */
-void transpose_filter(const Geometry &g, const float *filter, int64_t height, float *out) {
+void transpose_filter(const ConvShape &g, const float *filter, int64_t height, float *out) {
     const int64_t in_window = g.depth_of_window();
     in_ranges((in_window + height - 1) / height, 2 * height * g.oc * static_cast<int64_t>(sizeof(float)), [=](int64_t begin, int64_t end) {
         const int64_t last = std::min(end * height, in_window);
@@ -109,16 +109,16 @@ void transpose_filter(const Geometry &g, const float *filter, int64_t height, fl
     });
 }
 
-void input_piece(const Geometry &g, Cut cut, int64_t piece, const float *tiles, int64_t height, const float *dy,
+void input_piece(const ConvShape &g, BatchCut cut, int64_t piece, const float *tiles, int64_t height, const float *dy,
                  const int64_t *offsets, const int64_t *channels, float *dx) {
     struct Room {
         float *copy, *back, *sums;
     };
-    const Room room = in_workspace<0>([&g](auto &parts) {
-        return Room{parts.template take<float>(room_for_copies(g)), parts.template take<float>(g.oc * strip + unit),
-                    parts.template take<float>(tile_rows * strip)};
+    const Room room = in_workspace<0>([&g](Arena &arena) {
+        return Room{arena.take<float>(room_for_copies(g)), arena.take<float>(g.oc * strip + unit),
+                    arena.take<float>(tile_rows * strip)};
     });
-    const Places read = g.read(), made = g.made();
+    const ImagePositions read = g.read(), made = g.made();
     const int64_t in_window = g.depth_of_window(), window = g.kh * g.kw, heights = (in_window + height - 1) / height, part = piece % cut.channels;
     const int64_t begin = part * heights / cut.channels * height, end = std::min(in_window, (part + 1) * heights / cut.channels * height);
     const bool once = g.once();
@@ -133,7 +133,7 @@ void input_piece(const Geometry &g, Cut cut, int64_t piece, const float *tiles, 
             for (int64_t k = begin; k < end; k += height) {
                 const int64_t rows = std::min(height, end - k);
                 for (int64_t o = 0; o < g.oc; o += depth) {
-                    all_rows(rows, Operands<float>{std::min(depth, g.oc - o), tiles + k * g.oc + o * rows, 1, rows, room.back + o * pitch, pitch, 1,
+                    all_rows(rows, TileOperands<float>{std::min(depth, g.oc - o), tiles + k * g.oc + o * rows, 1, rows, room.back + o * pitch, pitch, 1,
                                                    o == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
                 }
                 if (once) {
@@ -154,7 +154,7 @@ struct Sides {
     bool swapped; /* [window, oc] */
     int64_t rows, columns, pitch;
 
-    explicit Sides(const Geometry &g) : swapped(g.kh * g.kw > 1), rows(swapped ? g.depth_of_window() : g.oc), columns(swapped ? g.oc : g.c) {
+    explicit Sides(const ConvShape &g) : swapped(g.kh * g.kw > 1), rows(swapped ? g.depth_of_window() : g.oc), columns(swapped ? g.oc : g.c) {
         pitch = (columns / strip * strip) + (columns % strip > 0 ? padded<float>(columns % strip) : 0);
     }
     int64_t size() const { return rows * pitch; }
@@ -163,7 +163,7 @@ struct Sides {
 constexpr int64_t rows_gathered = 4 * tile_rows, gathered_pitch = depth + 2 * unit; /* not a multiple of the cache's lines */
 
 /* A part of the gradient: `height` rows from the first one on, and strips of columns. */
-struct Block {
+struct GradBlock {
     int64_t row, height, strip_begin, strip_end;
 };
 
@@ -172,7 +172,7 @@ struct Block {
 struct Blocks {
     int64_t images, down = 1, across = 1;
 
-    Blocks(const Geometry &g, const Sides &sides) : images(g.pieces(sides.size())) {
+    Blocks(const ConvShape &g, const Sides &sides) : images(g.pieces(sides.size())) {
         if (sides.swapped) return;
         images = power_of_two(std::min(images, g.n * (g.c * g.h * g.w + g.oc * g.oh * g.ow) / sides.size()));
         const int64_t wanted = power_of_two(std::min<int64_t>(g.worth(), 8)), strips = (sides.columns + strip - 1) / strip;
@@ -182,25 +182,25 @@ struct Blocks {
 
     int64_t pieces() const { return images * down * across; }
 
-    Block block(const Sides &sides, int64_t piece) const {
+    GradBlock block(const Sides &sides, int64_t piece) const {
         const int64_t y = piece / across % down, x = piece % across, strips = (sides.columns + strip - 1) / strip;
         const int64_t row = y * sides.rows / down;
         return {row, (y + 1) * sides.rows / down - row, x * strips / across, (x + 1) * strips / across};
     }
 };
 
-void filter_piece(const Geometry &g, const Sides &sides, const Blocks &blocks, int64_t piece, const float *x, const float *dy, const int64_t *offsets,
+void filter_piece(const ConvShape &g, const Sides &sides, const Blocks &blocks, int64_t piece, const float *x, const float *dy, const int64_t *offsets,
                   const int64_t *channels, float *sums) {
     struct Room {
         float *copy, *rows, *columns;
         Run *seen, *back;
     };
-    const Room room = in_workspace<0>([&](auto &parts) {
-        return Room{parts.template take<float>(room_for_copies(g)), parts.template take<float>(rows_gathered * gathered_pitch + unit),
-                    parts.template take<float>(depth * sides.pitch), parts.template take<Run>(depth), parts.template take<Run>(depth)};
+    const Room room = in_workspace<0>([&](Arena &arena) {
+        return Room{arena.take<float>(room_for_copies(g)), arena.take<float>(rows_gathered * gathered_pitch + unit),
+                    arena.take<float>(depth * sides.pitch), arena.take<Run>(depth), arena.take<Run>(depth)};
     });
-    const Places read = g.read(), made = g.made();
-    const Block block = blocks.block(sides, piece);
+    const ImagePositions read = g.read(), made = g.made();
+    const GradBlock block = blocks.block(sides, piece);
     const int64_t first_column = block.strip_begin * strip, end_column = std::min(block.strip_end * strip, sides.columns);
     bool begun = false;
     in_groups(g, piece / (blocks.down * blocks.across), blocks.images, [&](int64_t first_image, int64_t images) {
@@ -223,7 +223,7 @@ void filter_piece(const Geometry &g, const Sides &sides, const Blocks &blocks, i
                 gather(sides.swapped && g.copied, of_rows, places + k, rows, by_row, n_rows, room.rows, gathered_pitch);
                 for (int64_t o = first_column; o < end_column; o += strip) {
                     const int64_t pitch = padded<float>(std::min(strip, sides.columns - o));
-                    all_rows(rows, Operands<float>{count, room.rows, gathered_pitch, 1, room.columns + o * depth, pitch, 1, begun ? 1.0f : 0.0f,
+                    all_rows(rows, TileOperands<float>{count, room.rows, gathered_pitch, 1, room.columns + o * depth, pitch, 1, begun ? 1.0f : 0.0f,
                                                    sums + k * sides.pitch + o, sides.pitch, pitch});
                 }
             }
@@ -233,7 +233,7 @@ void filter_piece(const Geometry &g, const Sides &sides, const Blocks &blocks, i
 }
 
 /* Adds up the sums of pieces in their order and puts them into the order of filters. */
-void add_up(const Geometry &g, const Sides &sides, const float *sums, int64_t pieces, float *filter) {
+void add_up(const ConvShape &g, const Sides &sides, const float *sums, int64_t pieces, float *filter) {
     const int64_t in_window = g.depth_of_window(), size = sides.size();
     const auto line = [=](const float *from, int64_t count, float *to) {
         std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
@@ -276,13 +276,13 @@ template <class F> bool all_pieces(int64_t pieces, const F &f) {
 }
 
 /* How far channels of a result are apart. */
-void channel_offsets(const Geometry &g, int64_t *out) {
+void channel_offsets(const ConvShape &g, int64_t *out) {
     for (int64_t o = 0; o < g.oc; ++o) out[o] = o * g.oh * g.ow;
 }
 
 /* `norm`: the place of the scale, shift, mean and variance of a normalisation among the operands, or 0. */
 int forward(fl_call *call, int norm) {
-    const Geometry g(call->i);
+    const ConvShape g(call->i);
     if (g.impossible()) return g.refuse(call);
     float *const y = at<float>(call, 3);
     if (g.empty()) {
@@ -294,8 +294,8 @@ int forward(fl_call *call, int norm) {
             int64_t *offsets;
             float *factor, *shift;
         };
-        const Room room = in_workspace<1>([&g](auto &parts) {
-            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<float>(g.oc), parts.template take<float>(g.oc)};
+        const Room room = in_workspace<1>([&g](Arena &arena) {
+            return Room{arena.take<int64_t>(g.depth_of_window()), arena.take<float>(g.oc), arena.take<float>(g.oc)};
         });
         g.offsets(room.offsets);
         const float *const bias = at<float>(call, 2);
@@ -312,7 +312,7 @@ int forward(fl_call *call, int norm) {
         const Ending end = {room.factor, room.shift, activation(call, 15)};
         const float *const x = at<float>(call, 0), *const filter = at<float>(call, 1);
         const int64_t *const offsets = room.offsets;
-        const Cut cut = g.cut(g.oc);
+        const BatchCut cut = g.cut(g.oc);
         if (all_pieces(cut.pieces(), [&](int64_t k) { forward_piece(g, cut, k, x, filter, offsets, end, y); })) return FL_OK;
     } catch (const std::bad_alloc &) {
     }
@@ -323,7 +323,7 @@ int conv2d_plain(fl_call *call) { return forward(call, 0); }
 int conv2d_plain_norm(fl_call *call) { return forward(call, 4); }
 
 int conv2d_plain_grad_input(fl_call *call) {
-    const Geometry g(call->i);
+    const ConvShape g(call->i);
     if (g.impossible()) return g.refuse(call);
     float *const dx = at<float>(call, 2);
     if (g.empty()) {
@@ -335,13 +335,13 @@ int conv2d_plain_grad_input(fl_call *call) {
             int64_t *offsets, *channels;
             float *tiles;
         };
-        const Room room = in_workspace<1>([&g](auto &parts) {
-            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<int64_t>(g.oc), parts.template take<float>(g.weights())};
+        const Room room = in_workspace<1>([&g](Arena &arena) {
+            return Room{arena.take<int64_t>(g.depth_of_window()), arena.take<int64_t>(g.oc), arena.take<float>(g.weights())};
         });
         g.offsets(room.offsets);
         channel_offsets(g, room.channels);
         const int64_t height = rows_together(g.depth_of_window());
-        const Cut cut = g.cut(g.once() ? g.c : 1);
+        const BatchCut cut = g.cut(g.once() ? g.c : 1);
         transpose_filter(g, at<float>(call, 0), height, room.tiles);
         const float *const dy = at<float>(call, 1);
         if (all_pieces(cut.pieces(), [&](int64_t k) { input_piece(g, cut, k, room.tiles, height, dy, room.offsets, room.channels, dx); })) return FL_OK;
@@ -351,7 +351,7 @@ int conv2d_plain_grad_input(fl_call *call) {
 }
 
 int conv2d_plain_grad_filter(fl_call *call) {
-    const Geometry g(call->i);
+    const ConvShape g(call->i);
     if (g.impossible()) return g.refuse(call);
     float *const filter = at<float>(call, 2);
     if (g.empty()) {
@@ -366,8 +366,8 @@ int conv2d_plain_grad_filter(fl_call *call) {
             int64_t *offsets, *channels;
             float *sums;
         };
-        const Room room = in_workspace<1>([&](auto &parts) {
-            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<int64_t>(g.oc), parts.template take<float>(direct ? 0 : blocks.images * sides.size())};
+        const Room room = in_workspace<1>([&](Arena &arena) {
+            return Room{arena.take<int64_t>(g.depth_of_window()), arena.take<int64_t>(g.oc), arena.take<float>(direct ? 0 : blocks.images * sides.size())};
         });
         g.offsets(room.offsets);
         channel_offsets(g, room.channels);

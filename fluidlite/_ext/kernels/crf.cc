@@ -252,12 +252,12 @@ template <class T> int crf_decoding(fl_call *call) {
     const int64_t *label = at<int64_t>(call, 4), tags = field.tags;
     int64_t *path = at<int64_t>(call, 5);
     if (const int code = field.spans.verify(call)) return code;
-    const int64_t longest = field.spans.longest(), reals = 2 * tags * static_cast<int64_t>(sizeof(T));
-    const int64_t bytes = reals + 8 + longest * tags * static_cast<int64_t>(sizeof(int32_t));
-    char *memory = static_cast<char *>(scratch(call, bytes));
-    if (memory == nullptr) return no_memory(call, bytes);
-    T *best = reinterpret_cast<T *>(memory), *next = best + tags;
-    int32_t *from = reinterpret_cast<int32_t *>(memory + reals);
+    T *best = nullptr, *next = nullptr;
+    int32_t *from = nullptr;
+    const int code = in_scratch(call, [&, longest = field.spans.longest()](Arena &arena) {
+        best = arena.take<T>(tags), next = arena.take<T>(tags), from = arena.take<int32_t>(longest * tags);
+    });
+    if (code != FL_OK) return code;
     if (field.spans.offsets == nullptr) clear(path, field.rows);
     for (int64_t s = 0; s < field.spans.count; ++s) {
         const int64_t n = field.spans.length(s), begin = field.spans.begin(s);

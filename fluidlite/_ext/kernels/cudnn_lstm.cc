@@ -89,10 +89,10 @@ template <class T> struct Direction {
           states(nullptr),
           cells(nullptr) {}
 
-    void take(Parts &parts) {
-        gates = parts.take<T>(net.rows() * net.wide());
-        states = parts.take<T>((net.steps + 1) * net.state());
-        cells = parts.take<T>((net.steps + 1) * net.state());
+    void take(Arena &arena) {
+        gates = arena.take<T>(net.rows() * net.wide());
+        states = arena.take<T>((net.steps + 1) * net.state());
+        cells = arena.take<T>((net.steps + 1) * net.state());
     }
 
     int64_t time(int64_t step) const { return reverse ? net.steps - 1 - step : step; }
@@ -186,13 +186,12 @@ template <class T> int cudnn_lstm(fl_call *call) {
     T *between[2] = {nullptr, nullptr};
     Packed<T> recurrent(net.size, net.wide());
     Direction<T> used(net, 0, 0); /* its memory serves all, one after the other */
-    Parts parts;
-    for (int given = 0; given < 2; ++given) {
-        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
-        for (T *&one : between) one = parts.take<T>(net.layers > 1 ? net.rows() * net.out_width() : 0);
-        recurrent.take(parts);
-        used.take(parts);
-    }
+    const int laid = in_scratch(call, [&](Arena &arena) {
+        for (T *&one : between) one = arena.take<T>(net.layers > 1 ? net.rows() * net.out_width() : 0);
+        recurrent.take(arena);
+        used.take(arena);
+    });
+    if (laid != FL_OK) return laid;
     const T *x = at<T>(call, 0);
     const Between<T> dropout(call, net, flat);
     for (int64_t layer = 0; layer < net.layers; ++layer) {
@@ -230,21 +229,20 @@ template <class T> int cudnn_lstm_grad(fl_call *call) {
     T *gates = nullptr, *states = nullptr, *cells = nullptr, *outs = nullptr, *dgates = nullptr, *dstate = nullptr, *dcell = nullptr;
     T *between[2] = {nullptr, nullptr};
     double *sums = nullptr;
-    Parts parts;
-    for (int given = 0; given < 2; ++given) {
-        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
-        gates = parts.take<T>(all * net.rows() * net.wide());
-        states = parts.take<T>(all * (net.steps + 1) * net.state());
-        cells = parts.take<T>(all * (net.steps + 1) * net.state());
-        outs = parts.take<T>(net.layers * of_layer);
-        for (T *&one : between) one = parts.take<T>(net.layers > 1 ? of_layer : 0);
-        dgates = parts.take<T>(net.rows() * net.wide());
-        dstate = parts.take<T>(net.state());
-        dcell = parts.take<T>(net.state());
-        sums = parts.take<double>(net.wide());
-        recurrent.take(parts);
-        back.take(parts);
-    }
+    const int laid = in_scratch(call, [&](Arena &arena) {
+        gates = arena.take<T>(all * net.rows() * net.wide());
+        states = arena.take<T>(all * (net.steps + 1) * net.state());
+        cells = arena.take<T>(all * (net.steps + 1) * net.state());
+        outs = arena.take<T>(net.layers * of_layer);
+        for (T *&one : between) one = arena.take<T>(net.layers > 1 ? of_layer : 0);
+        dgates = arena.take<T>(net.rows() * net.wide());
+        dstate = arena.take<T>(net.state());
+        dcell = arena.take<T>(net.state());
+        sums = arena.take<double>(net.wide());
+        recurrent.take(arena);
+        back.take(arena);
+    });
+    if (laid != FL_OK) return laid;
     const Between<T> dropout(call, net, flat);
     for (int64_t k = 0; k < all; ++k) {
         const int64_t layer = k / net.ways, place = k * net.state();

@@ -1,7 +1,6 @@
 /* Scaling, sums of tensors, fills, copies and casts. */
 #ifndef FL_NS
 
-#include "kernels/arithmetic.h"
 #include "kernels/by_rows.h"
 #include "kernels/topics.h"
 

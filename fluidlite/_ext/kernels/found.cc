@@ -70,7 +70,7 @@ template <class T> class Numbers {
     }
 
   private:
-    struct Slot {
+    struct HashSlot {
         T key = 0;
         int64_t number = -1;
     };
@@ -81,8 +81,8 @@ template <class T> class Numbers {
 
     bool grow() {
         const int64_t before = capacity_, wanted = before == 0 ? 1024 : 4 * before;
-        std::unique_ptr<Slot[]> old = std::move(slots_);
-        slots_.reset(new (std::nothrow) Slot[static_cast<size_t>(wanted)]);
+        std::unique_ptr<HashSlot[]> old = std::move(slots_);
+        slots_.reset(new (std::nothrow) HashSlot[static_cast<size_t>(wanted)]);
         if (!slots_) return false;
         capacity_ = wanted;
         mask_ = static_cast<size_t>(wanted - 1);
@@ -96,7 +96,7 @@ template <class T> class Numbers {
         return true;
     }
 
-    std::unique_ptr<Slot[]> slots_;
+    std::unique_ptr<HashSlot[]> slots_;
     int64_t capacity_ = 0;
     size_t mask_ = 0;
     int shift_ = 54;

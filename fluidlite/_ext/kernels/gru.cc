@@ -44,14 +44,13 @@ template <class T> int gru(fl_call *call) {
     Steps steps(rule.sequences, rule.rows);
     Packed<T> opening(size, 2 * size), recurrent(size, size);
     T *initial = nullptr;
-    Parts parts;
-    for (int given = 0; given < 2; ++given) {
-        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
-        steps.take(parts);
-        initial = parts.take<T>(rule.sequences * size);
-        opening.take(parts);
-        recurrent.take(parts);
-    }
+    const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
+        steps.take(arena);
+        initial = arena.take<T>(sequences * size);
+        opening.take(arena);
+        recurrent.take(arena);
+    });
+    if (laid != FL_OK) return laid;
     steps.arrange(offsets_at(call, 1), rule.reverse);
     opening.pack(weight, false, steps.longest);
     recurrent.pack(weight + 2 * size * size, false, steps.longest);
@@ -121,21 +120,20 @@ template <class T> int gru_grad(fl_call *call) {
     Steps steps(rule.sequences, rows);
     T *dgates = nullptr, *room = nullptr, *before = nullptr, *resets = nullptr, *none = nullptr, *dstates = nullptr, *dkept = nullptr;
     double *sums = nullptr;
-    Parts parts;
-    for (int given = 0; given < 2; ++given) {
-        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
-        steps.take(parts);
-        dgates = parts.take<T>(rule.sequences * wide);
-        room = parts.take<T>(dx == nullptr && dweight != nullptr ? rows * wide : 0);
-        before = parts.take<T>(dweight != nullptr ? rows * size : 0);
-        resets = parts.take<T>(dweight != nullptr ? rows * size : 0);
-        none = parts.take<T>(size);
-        dstates = parts.take<T>(rule.sequences * size);
-        dkept = parts.take<T>(rule.sequences * size);
-        sums = parts.take<double>(wide);
-        opening.take(parts);
-        recurrent.take(parts);
-    }
+    const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
+        steps.take(arena);
+        dgates = arena.take<T>(sequences * wide);
+        room = arena.take<T>(dx == nullptr && dweight != nullptr ? rows * wide : 0);
+        before = arena.take<T>(dweight != nullptr ? rows * size : 0);
+        resets = arena.take<T>(dweight != nullptr ? rows * size : 0);
+        none = arena.take<T>(size);
+        dstates = arena.take<T>(sequences * size);
+        dkept = arena.take<T>(sequences * size);
+        sums = arena.take<double>(wide);
+        opening.take(arena);
+        recurrent.take(arena);
+    });
+    if (laid != FL_OK) return laid;
     steps.arrange(offsets_at(call, 0), rule.reverse);
     opening.pack(weight, true, steps.longest);
     recurrent.pack(weight + 2 * size * size, true, steps.longest);

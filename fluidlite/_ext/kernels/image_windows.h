@@ -16,7 +16,7 @@ struct Run {
 };
 
 /* Where the places of images lie: `line` of them one behind the other, such lines `pitch` apart, images `image` apart. */
-struct Places {
+struct ImagePositions {
     int64_t each, line, pitch, image; /* `each`: how many an image has */
 
     /* Of `count` places from the first one on; at most as many runs. */
@@ -33,7 +33,7 @@ struct Places {
 };
 
 /* What pieces work on: parts of the images, and parts of what is made of each. */
-struct Cut {
+struct BatchCut {
     int64_t images, channels;
 
     int64_t pieces() const { return images * channels; }
@@ -46,14 +46,14 @@ int64_t power_of_two(int64_t count) {
     return power;
 }
 
-struct Geometry {
+struct ConvShape {
     int64_t n, c, h, w, oc, kh, kw, sh, sw, top, left, dh, dw, oh, ow;
     /* What windows read: rows of parts with every phases-th column each, `part` apart, of which `kept` are read; windows are `down` rows
      * apart; `row`, `plane`, `image` floats. */
     bool copied;
     int64_t phases, kept, part, down, row, plane, image;
 
-    explicit Geometry(const int64_t *i)
+    explicit ConvShape(const int64_t *i)
         : n(i[0]), c(i[1]), h(i[2]), w(i[3]), oc(i[4]), kh(i[5]), kw(i[6]), sh(i[7]), sw(i[8]), top(i[9]), left(i[11]), dh(i[13]), dw(i[14]) {
         oh = count_windows(h, top, i[10], kh, dh, sh);
         ow = count_windows(w, left, i[12], kw, dw, sw);
@@ -85,12 +85,12 @@ struct Geometry {
         }
     }
 
-    Places read() const {
+    ImagePositions read() const {
         const bool flat = down * row == ow;
         return {oh * ow, flat ? oh * ow : ow, flat ? 0 : down * row, image};
     }
 
-    Places made() const { return {oh * ow, oh * ow, 0, oc * oh * ow}; }
+    ImagePositions made() const { return {oh * ow, oh * ow, 0, oc * oh * ow}; }
 
     /* Images whose places are gone through together: small ones, until they fill strips. */
     int64_t group() const {
@@ -110,7 +110,7 @@ struct Geometry {
     }
 
     /* Into images, or where these are few also into parts of `channels` that are made, of 32 or more. */
-    Cut cut(int64_t channels) const {
+    BatchCut cut(int64_t channels) const {
         const int64_t images = pieces(0), wanted = power_of_two(std::min<int64_t>(worth(), 4));
         return {images, power_of_two(std::min(wanted / images, channels / 32))};
     }
@@ -173,24 +173,12 @@ struct Geometry {
     }
 };
 
-/* Cuts memory into parts that begin at multiples of 64 bytes: first with memory == NULL, to find how much there is to ask for. */
-struct Parts {
-    char *memory = nullptr;
-    size_t size = 0;
-
-    template <class T> T *take(int64_t count) {
-        T *const found = reinterpret_cast<T *>(memory + size);
-        size += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
-        return memory == nullptr ? nullptr : found;
-    }
-};
-
-/* What `lay(parts)` makes of the workspace of a thread. */
+/* What `lay(arena)` makes of the workspace of a thread. */
 template <int USE, class F> auto in_workspace(const F &lay) {
-    Parts parts;
-    lay(parts);
-    Parts real{Workspace<USE>::of_this_thread(parts.size), 0};
-    return lay(real);
+    Arena arena;
+    lay(arena);
+    arena.begin(Workspace<USE>::of_this_thread(static_cast<size_t>(arena.bytes())));
+    return lay(arena);
 }
 
 /* For each offset a row of what is there from it on, in units of so many floats. What a row has too much then, the next run or row writes
@@ -235,17 +223,17 @@ void scatter_rows(const float *from, const int64_t *offsets, int64_t rows, const
 }
 
 /* The images of a group as windows read them. */
-const float *as_read(const Geometry &g, const float *x, int64_t first, int64_t images, float *copy) {
+const float *as_read(const ConvShape &g, const float *x, int64_t first, int64_t images, float *copy) {
     if (!g.copied) return x + first * g.image;
     for (int64_t k = 0; k < images; ++k) g.copy_image(x + (first + k) * g.c * g.h * g.w, copy + k * g.image);
     return copy;
 }
 
 /* Room for the copies of a group, and what is read too much at their end. */
-int64_t room_for_copies(const Geometry &g) { return g.copied ? g.group() * g.image + unit : 0; }
+int64_t room_for_copies(const ConvShape &g) { return g.copied ? g.group() * g.image + unit : 0; }
 
 /* Calls f(first image, images) for the groups of a piece. */
-template <class F> void in_groups(const Geometry &g, int64_t piece, int64_t pieces, F f) {
+template <class F> void in_groups(const ConvShape &g, int64_t piece, int64_t pieces, F f) {
     const int64_t end = g.first_image(piece + 1, pieces), most = g.group();
     for (int64_t first = g.first_image(piece, pieces); first < end; first += most) f(first, std::min(most, end - first));
 }

@@ -154,15 +154,14 @@ template <class T> int lstm(fl_call *call) {
     const int64_t size = rule.size, state = rule.state, wide = rule.wide;
     Packed<T> recurrent(state, wide), projecting(size, projection == nullptr ? 0 : state);
     T *packed = nullptr, *zeros = nullptr;
-    Parts parts;
-    for (int given = 0; given < 2; ++given) {
-        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
-        steps.take(parts);
-        packed = parts.take<T>(2 * rule.sequences * state);
-        zeros = parts.take<T>(size);
-        recurrent.take(parts);
-        projecting.take(parts);
-    }
+    const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
+        steps.take(arena);
+        packed = arena.take<T>(2 * sequences * state);
+        zeros = arena.take<T>(size);
+        recurrent.take(arena);
+        projecting.take(arena);
+    });
+    if (laid != FL_OK) return laid;
     if (projection != nullptr && hidden == nullptr) return missing(call, 11);
     steps.arrange(offsets_at(call, 1), rule.reverse);
     zero(zeros, size);
@@ -212,22 +211,21 @@ template <class T> int lstm_grad(fl_call *call) {
     T *dgates = nullptr, *kept = nullptr, *first = nullptr, *before = nullptr, *none = nullptr;
     T *dstates = nullptr, *dcells = nullptr, *dhidden = nullptr;
     double *sums = nullptr;
-    Parts parts;
-    for (int given = 0; given < 2; ++given) {
-        if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
-        steps.take(parts);
-        dgates = parts.take<T>(rule.sequences * wide);
-        kept = parts.take<T>(dx == nullptr && dweight != nullptr ? rows * wide : 0);
-        before = parts.take<T>(dweight != nullptr ? rows * state : 0);
-        first = parts.take<T>(dstate0 != nullptr ? rule.sequences * state : 0);
-        dstates = parts.take<T>((projection == nullptr ? rule.sequences : rows) * state);
-        dhidden = parts.take<T>(projection == nullptr ? 0 : rule.sequences * size);
-        dcells = parts.take<T>(rule.sequences * size);
-        none = parts.take<T>(std::max(size, state));
-        recurrent.take(parts);
-        projecting.take(parts);
-        sums = parts.take<double>(wide + peephole_width);
-    }
+    const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
+        steps.take(arena);
+        dgates = arena.take<T>(sequences * wide);
+        kept = arena.take<T>(dx == nullptr && dweight != nullptr ? rows * wide : 0);
+        before = arena.take<T>(dweight != nullptr ? rows * state : 0);
+        first = arena.take<T>(dstate0 != nullptr ? sequences * state : 0);
+        dstates = arena.take<T>((projection == nullptr ? sequences : rows) * state);
+        dhidden = arena.take<T>(projection == nullptr ? 0 : sequences * size);
+        dcells = arena.take<T>(sequences * size);
+        none = arena.take<T>(std::max(size, state));
+        recurrent.take(arena);
+        projecting.take(arena);
+        sums = arena.take<double>(wide + peephole_width);
+    });
+    if (laid != FL_OK) return laid;
     if (projection != nullptr && hidden == nullptr) return missing(call, 10);
     steps.arrange(offsets_at(call, 0), rule.reverse);
     zero(dcells, rule.sequences * size);

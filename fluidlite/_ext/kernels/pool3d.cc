@@ -19,7 +19,7 @@ namespace {
 enum Share { whole_window, inside_only, bins };
 
 /* The windows along one dimension. */
-struct Axis {
+struct PoolAxis {
     int64_t n, size, stride, pad, out;
     bool adaptive;
 
@@ -35,7 +35,7 @@ struct Axis {
 
 struct Pool {
     int64_t images, vector, window, places;
-    Axis axes[3];
+    PoolAxis axes[3];
     bool inside;
 
     explicit Pool(const fl_call *call) : images(call->i[0]), vector(call->i[4]), window(1), places(1), inside(call->i[17] != whole_window) {

@@ -16,10 +16,10 @@
 #define FL_SHUFFLE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
 #define FL_SHUFFLE(x, y, ...) \
-    __builtin_shuffle(x, y, std::conditional_t<sizeof(T) == 4, fl::Places<int32_t>, fl::Places<int64_t>>{__VA_ARGS__})
+    __builtin_shuffle(x, y, std::conditional_t<sizeof(T) == 4, fl::ShuffleIndices<int32_t>, fl::ShuffleIndices<int64_t>>{__VA_ARGS__})
 
 namespace fl {
-template <class I> using Places __attribute__((vector_size(4 * sizeof(I)))) = I;
+template <class I> using ShuffleIndices __attribute__((vector_size(4 * sizeof(I)))) = I;
 }
 #endif
 
@@ -84,7 +84,7 @@ template <class T> void by_blas(const Product<T> &g) {
     });
 }
 
-template <int COLS, class T> FL_INLINE void all_rows_of(int64_t m, const Operands<T> &o) {
+template <int COLS, class T> FL_INLINE void all_rows_of(int64_t m, const TileOperands<T> &o) {
     if constexpr (COLS > 1) {
         if (o.width <= (COLS - 1) * lanes<T>) return all_rows_of<COLS - 1>(m, o);
     }
@@ -93,7 +93,7 @@ template <int COLS, class T> FL_INLINE void all_rows_of(int64_t m, const Operand
 
 }  // namespace
 
-template <class T> void all_rows(int64_t m, const Operands<T> &o) { all_rows_of<strip_vectors>(m, o); }
+template <class T> void all_rows(int64_t m, const TileOperands<T> &o) { all_rows_of<strip_vectors>(m, o); }
 
 template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int64_t k, int64_t width, T *out) {
     const int64_t pitch = padded<T>(width);
@@ -139,7 +139,7 @@ struct Slab {
 /* A slab strip by strip; `o` says how A is read. `panel`: memory for all strips, which are in it already if `packed`; without any, a strip
  * stays as long as it is read, in `own`, or if that is NULL a narrow one on the stack, of which threads may have little. `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are
  * multiplied by them. */
-template <class T> void by_strips(const Product<T> &g, const Slab &slab, Operands<T> o, T *own, T *panel, bool is_packed, bool far) {
+template <class T> void by_strips(const Product<T> &g, const Slab &slab, TileOperands<T> o, T *own, T *panel, bool is_packed, bool far) {
     alignas(64) T narrow[most_depth * lanes<T>];
     const int64_t strip = own != nullptr ? strip_width<T> : lanes<T>;
     if (own == nullptr) own = narrow;
@@ -199,7 +199,7 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far
         const int64_t k = slab_depth(g.k - begin);
         for (int64_t top = part.top; top < part.bottom; top += together) {
             const int64_t rows = part.bottom - top < together ? part.bottom - top : together;
-            Operands<T> o = {k, g.a + top * row + begin * step, row, step, nullptr, 0, g.alpha, begin == 0 ? g.beta : T(1), nullptr, g.ldc, 0};
+            TileOperands<T> o = {k, g.a + top * row + begin * step, row, step, nullptr, 0, g.alpha, begin == 0 ? g.beta : T(1), nullptr, g.ldc, 0};
             if (copies) {
                 const int64_t count = g.trans_a ? k : rows, length = g.trans_a ? rows : k, pitch = length + gap;
                 for (int64_t t = 0; t < count; ++t) std::memcpy(memory + t * pitch, o.a + t * g.lda, static_cast<size_t>(length) * sizeof(T));
@@ -279,7 +279,7 @@ template <class T> void of_packed(const Packed<T> &b, const T *a, int64_t lda, T
         for (int64_t first = part.left; first < part.right; first += strip_width<T>) {
             const int64_t width = b.n - first < strip_width<T> ? b.n - first : strip_width<T>;
             const T *strip = b.memory + begin * columns + rows * first;
-            all_rows(part.bottom - part.top, Operands<T>{rows, a + part.top * lda + begin, lda, 1, strip, padded<T>(width), T(1),
+            all_rows(part.bottom - part.top, TileOperands<T>{rows, a + part.top * lda + begin, lda, 1, strip, padded<T>(width), T(1),
                                                          begin == 0 ? beta : T(1), c + part.top * ldc + first, ldc, width});
         }
         begin += rows;
@@ -351,7 +351,7 @@ template <class T> void Packed<T>::multiply_in_pieces(int64_t m, const T *a, T b
 }
 
 template int multiply<float>(fl_call *, const Product<float> &);
-template void all_rows<float>(int64_t, const Operands<float> &);
+template void all_rows<float>(int64_t, const TileOperands<float> &);
 template void pack_strip<float>(const float *, int64_t, int64_t, int64_t, int64_t, float *);
 template struct Packed<float>;
 #if FL_EVERY_TYPE

@@ -1,5 +1,4 @@
 /* Matrix products (`product.cc`). Included once for every instruction set, hence no guard. */
-#include "kernels/vectors.h"
 
 namespace fl::FL_NS {
 
@@ -18,7 +17,7 @@ template <class T> int multiply(fl_call *call, const Product<T> &g);
 
 /* What a tile is multiplied from: element (i, p) of A stands at a[i * row + p * step], row p of the strip of B at b + p * pitch;
  * C's rows are `ldc` elements apart, and `width` of a row's elements belong to the strip. */
-template <class T> struct Operands {
+template <class T> struct TileOperands {
     int64_t k;
     const T *a;
     int64_t row, step;
@@ -46,7 +45,7 @@ template <class T> FL_INLINE int64_t padded(int64_t width) {
 }
 
 /* All m rows of a strip, in tiles of about the same height. */
-template <class T> void all_rows(int64_t m, const Operands<T> &o);
+template <class T> void all_rows(int64_t m, const TileOperands<T> &o);
 
 /* Copies k rows of a strip; elements of B are `across` apart in a row and `down` in a column. */
 template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int64_t k, int64_t width, T *out);
@@ -63,8 +62,7 @@ template <class T> struct Packed {
 
     static int64_t size(int64_t k, int64_t n);
 
-    /* Takes that memory from `parts`, which counts or gives. */
-    template <class Parts> void take(Parts &parts) { memory = parts.template take<T>(size(k, n)); }
+    void take(Arena &arena) { memory = arena.take<T>(size(k, n)); }
 
     /* From a matrix that is stored k x n, or n x k if transposed, for so many products. */
     void pack(const T *b, bool is_transposed, int64_t products);

@@ -1,7 +1,6 @@
 /* Reductions over the middle of [pre, n, post], and their gradients. */
 #ifndef FL_NS
 
-#include "kernels/arithmetic.h"
 #include "kernels/by_rows.h"
 #include "kernels/topics.h"
 
@@ -59,7 +58,7 @@ struct Smallest {
     template <class T> static FL_INLINE bool better(T a, T b) { return a < b || (b != b && a == a); }
     template <class T> static FL_INLINE T join(T a, T b) { return static_cast<int>(a < b) | static_cast<int>(a != a) ? a : b; }
 };
-struct Product {
+struct Multiply {
     template <class T> static FL_INLINE T join(T a, T b) { return product_of(a, b); }
 };
 struct All {
@@ -194,7 +193,7 @@ template <class T> constexpr fl_kernel reduce_sum_by_rows = by_rows<reduce_sum<T
 template <class T> constexpr fl_kernel reduce_fill_by_rows = by_rows<reduce_fill<T>, Each<T, 2>, Each<T, 1, 2>>;
 template <class T> constexpr fl_kernel reduce_max = reduce_join<Largest, T>;
 template <class T> constexpr fl_kernel reduce_min = reduce_join<Smallest, T>;
-template <class T> constexpr fl_kernel reduce_prod = reduce_join<Product, T>;
+template <class T> constexpr fl_kernel reduce_prod = reduce_join<Multiply, T>;
 template <class T> constexpr fl_kernel arg_max = arg_best<Largest, T>;
 template <class T> constexpr fl_kernel arg_min = arg_best<Smallest, T>;
 

@@ -30,7 +30,7 @@ struct Maps {
 };
 
 /* What each of `bins` takes of the places along one axis: weights[bin * size + place] within [first, end). */
-template <class T> struct Axis {
+template <class T> struct BinAxis {
     T *weights;
     int64_t *first, *end;
     int64_t bins, size;
@@ -67,7 +67,7 @@ template <class T> struct Axis {
 
 /* Both axes of one region, and room for the sums along one of them. */
 template <class T> struct Grid {
-    Axis<T> rows, columns;
+    BinAxis<T> rows, columns;
     T *sums; /* [height, across] */
 
     static int64_t bytes(const Maps &m) {

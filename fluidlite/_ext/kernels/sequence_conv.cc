@@ -36,12 +36,12 @@ FL_INLINE void each_window(const int64_t *offsets, int64_t &sequence, int64_t fi
 
 /* ints: sequences, rows, width, columns of the filter, start and length of the window. Windows are laid side by side for
  * so many rows at a time that they stay in the second cache, but not for so few that the product is slow. */
-template <class T> struct Convolution {
+template <class T> struct SequenceConvolution {
     const int64_t *offsets;
     int64_t rows, width, columns, start, length, inner, most;
     T *windows;
 
-    Convolution(fl_call *call, const int64_t *given) : offsets(given) {
+    SequenceConvolution(fl_call *call, const int64_t *given) : offsets(given) {
         const int64_t *i = call->i;
         rows = i[1], width = i[2], columns = i[3], start = i[4], length = i[5];
         inner = length * width;
@@ -83,11 +83,8 @@ template <class T, class F> bool in_short_windows([[maybe_unused]] fl_call *call
         const int64_t *i = call->i;
         if (!is_for_short_windows(i[1], i[2], i[3], i[5])) return false;
         const auto run = [&](auto windows) {
-            if (!windows.begin(call)) {
-                code = no_memory(call, windows.bytes());
-            } else {
-                f(windows);
-            }
+            code = windows.begin(call);
+            if (code == FL_OK) f(windows);
         };
         if (i[5] == 3) {
             run(ShortWindows<Short<3>>(offsets_at(call, 1), i[0], i[2], i[3], i[4]));
@@ -104,7 +101,7 @@ template <class T> int sequence_conv(fl_call *call) {
     if (in_short_windows<T>(call, code, [call](auto &windows) { windows.forward(at<float>(call, 0), at<float>(call, 2), at<float>(call, 3)); })) {
         return code;
     }
-    const Convolution<T> conv(call, offsets_at(call, 1));
+    const SequenceConvolution<T> conv(call, offsets_at(call, 1));
     if (conv.windows == nullptr) return no_memory(call, conv.bytes());
     int64_t sequence = 0;
     for (int64_t first = 0; first < conv.rows && conv.columns > 0; first += conv.most) {
@@ -123,7 +120,7 @@ template <class T> int sequence_conv_grad(fl_call *call) {
         windows.backward(at<float>(call, 0), at<float>(call, 2), at<float>(call, 3), at<float>(call, 4), at<float>(call, 5), call->i[1]);
     };
     if (in_short_windows<T>(call, code, backward)) return code;
-    const Convolution<T> conv(call, offsets_at(call, 1));
+    const SequenceConvolution<T> conv(call, offsets_at(call, 1));
     if (conv.windows == nullptr) return no_memory(call, conv.bytes());
     T *dx = at<T>(call, 4), *dfilter = at<T>(call, 5);
     if (dx != nullptr) {

@@ -122,34 +122,25 @@ template <class S> class ShortWindows {
         together_ = together_ > tiles_ ? tiles_ : together_;
     }
 
-    /* Takes the memory of a call; false if there is none. */
-    bool begin(fl_call *call) {
-        const int64_t wide = width_ > columns_ ? width_ : columns_, filter = S::points * width_ * columns_;
+    /* Takes the memory of a call; FL_NO_MEMORY if there is none. */
+    int begin(fl_call *call) {
+        const int64_t wide = width_ > columns_ ? width_ : columns_;
         packed_size_ = std::max(Packed<float>::size(width_, columns_), Packed<float>::size(columns_, width_));
-        const int64_t floats = 2 * wide + filter + S::points * (packed_size_ + together_ * (width_ + columns_)) + 6 * 16;
-        bytes_ = tiles_ * static_cast<int64_t>(sizeof(Tile)) + 64 + floats * static_cast<int64_t>(sizeof(float));
-        char *memory = static_cast<char *>(scratch(call, bytes_));
-        if (memory == nullptr) return false;
-        list_ = reinterpret_cast<Tile *>(memory);
-        char *free = memory + tiles_ * static_cast<int64_t>(sizeof(Tile));
-        const auto take = [&free](int64_t n) {
-            free += (64 - reinterpret_cast<uintptr_t>(free) % 64) % 64;
-            float *const found = reinterpret_cast<float *>(free);
-            free += n * static_cast<int64_t>(sizeof(float));
-            return found;
-        };
-        zeros_ = take(wide), nowhere_ = take(wide), filter_ = take(filter);
-        packed_ = take(S::points * packed_size_), data_ = take(S::points * together_ * width_);
-        result_ = take(S::points * together_ * columns_);
+        const int code = in_scratch(call, [this, wide](Arena &arena) {
+            list_ = arena.take<Tile>(tiles_);
+            zeros_ = arena.take<float>(wide), nowhere_ = arena.take<float>(wide), filter_ = arena.take<float>(S::points * width_ * columns_);
+            packed_ = arena.take<float>(S::points * packed_size_), data_ = arena.take<float>(S::points * together_ * width_);
+            result_ = arena.take<float>(S::points * together_ * columns_);
+        });
+        if (code != FL_OK) return code;
         std::fill(zeros_, zeros_ + wide, 0.0f);
         std::fill(nowhere_, nowhere_ + wide, 0.0f);
         Tile *next = list_;
         for (int64_t s = 0; s < sequences_; ++s) {
             for (int64_t row = offsets_[s]; row < offsets_[s + 1]; row += S::results) *next++ = {row, offsets_[s], offsets_[s + 1]};
         }
-        return true;
+        return FL_OK;
     }
-    int64_t bytes() const { return bytes_; }
 
     void forward(const float *x, const float *filter, float *out) {
         pack(filter, false);
@@ -260,7 +251,7 @@ template <class S> class ShortWindows {
     }
 
     const int64_t *offsets_;
-    int64_t sequences_, width_, columns_, start_, tiles_ = 0, together_ = 0, packed_size_ = 0, bytes_ = 0;
+    int64_t sequences_, width_, columns_, start_, tiles_ = 0, together_ = 0, packed_size_ = 0;
     Tile *list_ = nullptr;
     float *zeros_ = nullptr, *nowhere_ = nullptr, *filter_ = nullptr, *packed_ = nullptr, *data_ = nullptr,
           *result_ = nullptr;

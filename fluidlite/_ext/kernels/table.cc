@@ -1,4 +1,3 @@
-#include "kernels/class_scores.h"
 #include "kernels/topics.h"
 
 namespace fl {
@@ -22,15 +21,15 @@ const std::vector<fl_entry> &kernels_of(int target) {
     static std::vector<fl_entry> made[3];
     std::vector<fl_entry> &all = made[target];
     if (!all.empty()) return all;
-    for (const Topic *topic :
-         {&topic_binary, &topic_unary, &topic_fill, &topic_reduce, &topic_softmax, &topic_losses,
-          &topic_move, &topic_arrays, &topic_lookup, &topic_top_k, &topic_gemm, &topic_convolution, &topic_pool, &topic_pool3d, &topic_resize, &topic_batch_norm, &topic_norm,
-          &topic_roi, &topic_dropout, &topic_optimizers, &topic_rows, &topic_sequence_pool, &topic_sequence_rows, &topic_sequence_conv, &topic_im2sequence, &topic_found,
-          &topic_sequence_places, &topic_choose, &topic_lstm, &topic_cudnn_lstm, &topic_gru, &topic_crf,
-          &topic_ctc, &topic_alignment, &topic_drawing, &topic_class_scores, &topic_attention, &topic_chain}) {
-        const fl_entry *entry = target == 2 ? topic->avx512 : target == 1 ? topic->avx2 : topic->baseline;
-        const fl_entry *once = topic->baseline;
-        for (; entry->name != nullptr; ++entry, once += once != nullptr) all.push_back(entry->run != nullptr ? *entry : *once);
+#define FL_ADDRESS(NAME) &topic_##NAME,
+    for (const Topic *topic : {FL_TOPICS(FL_ADDRESS)}) {
+#undef FL_ADDRESS
+        const fl_entry *const tables[] = {topic->baseline, topic->avx2, topic->avx512};
+        for (size_t k = 0; tables[target][k].name != nullptr; ++k) { /* what a set has no kernel for, the next smaller one has */
+            int from = target;
+            while (tables[from][k].run == nullptr) --from;
+            all.push_back(tables[from][k]);
+        }
     }
     return all;
 }

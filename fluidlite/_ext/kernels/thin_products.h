@@ -7,7 +7,7 @@ constexpr int64_t tiny_depth = 64, tiny_work = 1024;
 
 template <int WIDTH, class T> void tiny_strip(const Product<T> &g, int64_t first, int64_t width) {
     T packed[tiny_depth * WIDTH];
-    Operands<T> o = {g.k, g.a, g.trans_a ? 1 : g.lda, g.trans_a ? g.lda : 1, g.b + first, g.ldb, g.alpha, g.beta, g.c + first, g.ldc, width};
+    TileOperands<T> o = {g.k, g.a, g.trans_a ? 1 : g.lda, g.trans_a ? g.lda : 1, g.b + first, g.ldb, g.alpha, g.beta, g.c + first, g.ldc, width};
     if (g.trans_b || width != WIDTH) {
         const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
         for (int64_t p = 0; p < g.k; ++p) {
@@ -51,7 +51,7 @@ template <int ROWS, class T> void few_rows_of(const Product<T> &g, const Part &p
     constexpr int64_t width = vectors * lanes<T>;
     const int64_t end = part.right - (part.right - part.left) % width;
     for (int64_t begin = 0; begin < g.k; begin += depth) {
-        Operands<T> o = {std::min(g.k - begin, depth), g.a + begin * g.lda, 1, g.lda, nullptr, g.ldb, T(1), begin > 0 ? T(1) : T(0), nullptr, g.ldc, width};
+        TileOperands<T> o = {std::min(g.k - begin, depth), g.a + begin * g.lda, 1, g.lda, nullptr, g.ldb, T(1), begin > 0 ? T(1) : T(0), nullptr, g.ldc, width};
         for (int64_t first = part.left; first < end; first += width) {
             o.b = g.b + begin * g.ldb + first, o.c = g.c + first;
             tile<ROWS, vectors, lanes<T>>(o);

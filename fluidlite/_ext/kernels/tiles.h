@@ -13,7 +13,7 @@ template <class T, int LANES> struct Vector {
 };
 
 /* The sums of a row of a strip of which only a part belongs to C. */
-template <class T> __attribute__((noinline)) void finish_part(const Operands<T> &o, const T *sum, T *out) {
+template <class T> __attribute__((noinline)) void finish_part(const TileOperands<T> &o, const T *sum, T *out) {
     for (int64_t t = 0; t < o.width; ++t) out[t] = o.alpha * sum[t] + (o.beta != T(0) ? o.beta * out[t] : T(0));
 }
 
@@ -23,7 +23,7 @@ constexpr int64_t ahead = 16;
 /* ROWS rows of a strip of COLS vectors of LANES columns. The sums are held in vector variables: compilers keep those in
  * registers, which they do not do with arrays of numbers. KEEPS: `copy` becomes the strip, one row behind the other. */
 template <int ROWS, int COLS, int LANES, bool KEEPS = false, class T>
-FL_INLINE void tile(const Operands<T> &o, [[maybe_unused]] T *copy = nullptr) {
+FL_INLINE void tile(const TileOperands<T> &o, [[maybe_unused]] T *copy = nullptr) {
     using V = Vector<T, LANES>;
     typename V::Lanes sum[ROWS][COLS] = {};
     const T *a = o.a, *b = o.b;
@@ -70,11 +70,11 @@ FL_INLINE void tile(const Operands<T> &o, [[maybe_unused]] T *copy = nullptr) {
     }
 }
 
-template <int ROWS, int COLS, class T> void tile_of(const Operands<T> &o) { tile<ROWS, COLS, lanes<T>>(o); }
+template <int ROWS, int COLS, class T> void tile_of(const TileOperands<T> &o) { tile<ROWS, COLS, lanes<T>>(o); }
 
-template <int ROWS, class T> void tile_keeping(const Operands<T> &o, T *copy) { tile<ROWS, strip_vectors, lanes<T>, true>(o, copy); }
+template <int ROWS, class T> void tile_keeping(const TileOperands<T> &o, T *copy) { tile<ROWS, strip_vectors, lanes<T>, true>(o, copy); }
 
-template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows, const Operands<T> &o) {
+template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows, const TileOperands<T> &o) {
     if constexpr (ROWS > 0) {
         if (rows == ROWS) return tile_of<ROWS, COLS>(o);
         tile_of_rows<ROWS - 1, COLS>(rows, o);
@@ -82,7 +82,7 @@ template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows,
 }
 
 /* The first tile of three or more of a whole strip, which copies the strip while it multiplies. */
-template <int ROWS, class T> FL_INLINE void first_tile(int64_t rows, const Operands<T> &o, T *copy) {
+template <int ROWS, class T> FL_INLINE void first_tile(int64_t rows, const TileOperands<T> &o, T *copy) {
     if constexpr (3 * ROWS > 2 * tile_rows) {
         if (rows == ROWS) return tile_keeping<ROWS>(o, copy);
         first_tile<ROWS - 1>(rows, o, copy);
@@ -90,7 +90,7 @@ template <int ROWS, class T> FL_INLINE void first_tile(int64_t rows, const Opera
 }
 
 /* All m rows of a strip, in tiles of about the same height. */
-template <int COLS, class T> FL_INLINE void column_of_tiles(int64_t m, Operands<T> o, T *copy = nullptr) {
+template <int COLS, class T> FL_INLINE void column_of_tiles(int64_t m, TileOperands<T> o, T *copy = nullptr) {
     for (int64_t tiles = (m + tile_rows - 1) / tile_rows; tiles > 0; --tiles) {
         const int64_t rows = (m + tiles - 1) / tiles;
         if (copy != nullptr) {

@@ -1,4 +1,4 @@
-/* The topics of kernels; table.cc joins them. */
+/* The topics of kernels, which table.cc joins. */
 #ifndef FLUIDLITE_KERNELS_TOPICS_H
 #define FLUIDLITE_KERNELS_TOPICS_H
 
@@ -8,11 +8,16 @@
 
 namespace fl {
 
-extern const Topic topic_binary, topic_unary, topic_fill, topic_reduce, topic_softmax,
-    topic_losses, topic_move, topic_arrays, topic_lookup, topic_top_k, topic_gemm, topic_convolution, topic_pool, topic_pool3d, topic_resize, topic_batch_norm, topic_norm, topic_roi, topic_dropout,
-    topic_optimizers, topic_rows, topic_sequence_pool, topic_sequence_rows, topic_sequence_conv, topic_im2sequence, topic_found,
-    topic_sequence_places, topic_choose, topic_lstm, topic_cudnn_lstm,
-    topic_gru, topic_crf, topic_ctc, topic_alignment, topic_attention, topic_chain;
+/* All topics, in the order of the table. */
+#define FL_TOPICS(X) \
+    X(binary) X(unary) X(fill) X(reduce) X(softmax) X(losses) X(move) X(arrays) X(lookup) X(top_k) X(gemm) \
+    X(convolution) X(pool) X(pool3d) X(resize) X(batch_norm) X(norm) X(roi) X(dropout) X(optimizers) X(rows) \
+    X(sequence_pool) X(sequence_rows) X(sequence_conv) X(im2sequence) X(found) X(sequence_places) X(choose) \
+    X(lstm) X(cudnn_lstm) X(gru) X(crf) X(ctc) X(alignment) X(drawing) X(class_scores) X(attention) X(chain)
+
+#define FL_DECLARED(NAME) extern const Topic topic_##NAME;
+FL_TOPICS(FL_DECLARED)
+#undef FL_DECLARED
 
 /* Instruction sets that this machine can run and this build has, best first: 2 AVX-512, 1 AVX2, 0 the compiler's default;
  * none if it was built for another machine alone. */
