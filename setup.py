@@ -129,10 +129,12 @@ class BuildAtOnce(build_ext):
     """
 
     def flags_note(self, extension: Extension) -> str:
-        """The path of a file that says with what flags an extension is compiled; it is new when they are others than before."""
+        """The path of a file that holds the flags of an extension, and is new when these have changed."""
         note = Path(self.build_temp, f"{extension.name}.flags")
-        flags = repr((self.compiler.compiler_so, level(Path("x.cpp")), level(Path("x.cc")), extension.extra_compile_args,
-                      extension.define_macros))  # fmt: skip
+        levels = [level(Path(name)) for name in ("x.cpp", "x.cc")]
+        flags = repr(
+            (self.compiler.compiler_so, levels, extension.extra_compile_args, extension.define_macros)
+        )
         is_first = not note.exists()
         if is_first or note.read_text(encoding="utf8") != flags:
             note.parent.mkdir(parents=True, exist_ok=True)
