@@ -35,6 +35,9 @@ _FIELD = dict(zip(ATTR_TYPES, _FIELDS, strict=True))
 _DEEPEST = 64
 """Limit of the nesting of blocks: functions that visit them recurse once for each level."""
 
+_PART = f"{GRAD}@RENAME@"
+"""What names of the parts of a gradient have, which a sum adds up."""
+
 _DESCRIBED = {
     VarType.LOD_TENSOR: "lod_tensor",
     VarType.LOD_TENSOR_ARRAY: "tensor_array",
@@ -262,10 +265,13 @@ def _read_program(program: Program, message: Any, what: str) -> Program:
 
 
 def _drop_uncomputed(program: Program) -> None:
-    """Remove operands of sums of gradients that no operator computes: Fluid leaves them there, and skips them."""
+    """Remove operands of sums of gradients that no operator computes: Fluid leaves them there, and skips them.
+
+    They have names that Fluid makes for parts of a gradient; other operands may be fed, or be in the scope.
+    """
     made = {name for block in program.blocks for op in block.ops for name in op.output_arg_names}
     for op in (op for block in program.blocks for op in block.ops if op.type == "sum"):
-        computed = [name for name in op.inputs["X"] if name in made or GRAD not in name]
+        computed = [name for name in op.inputs["X"] if name in made or _PART not in name]
         if made.intersection(computed):
             op.inputs["X"] = computed
 

@@ -151,6 +151,17 @@ def test_sums_of_gradients_of_which_some_are_not_computed():
         np.testing.assert_allclose(got, 2 * X + 1, rtol=1e-6)
 
 
+def test_sums_with_a_gradient_that_is_fed_or_in_the_scope():
+    fed, x = fluid.data("a@GRAD", [2], "float32"), fluid.data("x", [2], "float32")
+    held = layers.create_global_var([2], 5.0, "float32", persistable=True, name="b@GRAD")
+    total = layers.sums([layers.relu(x), fed, held])
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    parsed = Program.parse_from_string(fluid.default_main_program().desc.serialize_to_string())
+    feed = {"x": np.ones(2, "float32"), "a@GRAD": np.ones(2, "float32")}
+    np.testing.assert_array_equal(exe.run(parsed, feed, [total.name])[0], [7, 7])
+
+
 def test_the_gradient_of_group_norm_is_saved_with_the_result_that_it_reads_in_fluid():
     images = layers.scale(fluid.data("x", [None, 4, 2, 2]), 1.0)
     normal = layers.group_norm(images, 2)
