@@ -28,14 +28,6 @@ def executor():
     return exe
 
 
-def nested(x):
-    def outer():
-        h = layers.exp(x)
-        return layers.cond(flag("q"), lambda: h * x, lambda: layers.square(h))
-
-    return layers.cond(flag(), outer, lambda: layers.tanh(x)) + x
-
-
 def two_results(x):
     one, two = layers.cond(flag(), lambda: (layers.square(x), layers.exp(x)), lambda: (x * 3.0, x))
     return one * two
@@ -57,46 +49,6 @@ def used_outside_as_well(x):
 def cases(x):
     pairs = [(flag(), lambda: layers.square(x)), (flag("q"), lambda: layers.exp(x))]
     return layers.case(pairs, default=lambda: x * 5.0)
-
-
-def switched(x):
-    out = layers.fill_constant([2, 3], "float64", 0.0)
-    out.stop_gradient = False
-    with layers.Switch() as switch:
-        with switch.case(flag()):
-            layers.assign(layers.square(x), out)
-        with switch.case(flag("q")):
-            layers.assign(layers.exp(x), out)
-        with switch.default():
-            layers.assign(layers.tanh(x), out)
-    return out * x
-
-
-def replaced_or_not(x):
-    """The earlier value gets a gradient only if no case overwrites the variable."""
-    out = layers.tanh(x)
-    with layers.Switch() as switch:
-        with switch.case(flag()):
-            layers.assign(layers.square(x), out)
-        with switch.case(flag("q")):
-            layers.assign(layers.exp(out), out)
-    return out * x
-
-
-def both_may_run(x):
-    out = layers.tanh(x)
-    for name, change in (("p", layers.square), ("q", layers.exp)):
-        with layers.ConditionalBlock([flag(name)], is_scalar_condition=True).block():
-            layers.assign(change(out), out)
-    return out * x
-
-
-def used_before_it_is_replaced(x):
-    out = layers.tanh(x)
-    early = layers.square(out)
-    with layers.Switch() as switch, switch.case(flag()):
-        layers.assign(layers.square(x), out)
-    return out + early
 
 
 def a_sparse_lookup(x):
@@ -126,17 +78,13 @@ def printed(x):
     return layers.cond(flag(), lambda: layers.Print(layers.square(x), message="taken"), lambda: x)
 
 
+# Variables that branches replace, and branches in branches: tests/framework/test_branch_gradients.py.
 PROGRAMS = [
-    (nested, feeds("p", "q")),
     (two_results, feeds("p")),
     (one_of_two_results, feeds("p")),
     (a_constant_branch, feeds("p")),
     (used_outside_as_well, feeds("p")),
     (cases, feeds("p", "q")),
-    (switched, feeds("p", "q")),
-    (replaced_or_not, feeds("p", "q")),
-    (both_may_run, feeds("p", "q")),
-    (used_before_it_is_replaced, feeds("p")),
     (a_sparse_lookup, feeds("p")),
     (branches_in_while_loop, feeds()),
     (printed, feeds("p")),
