@@ -79,6 +79,8 @@ FOUND = {
         {"Output": f32([4, 14, 24, 18], [16, 44, 54, 36], [28, 74, 84, 54])[None, None]}),
     "as many matrices": ("matmul", {"X": f32([[1, 2]], [[3, 4]]), "Y": f32([[[1], [2]], [[3], [4]]])}, {},
         {"Out": f32([[5]], [[25]])}),
+    "an ignored infinity": ("sigmoid_cross_entropy_with_logits", {"X": f32([INF, 0]), "Label": f32([-1, 1])},
+        {"ignore_index": -1}, {"Out": f32([0, 0.6931472])}),
     "one element each": ("unstack", {"X": f32(1)}, {"num": 1}, {"Y": [np.array(1, "float32")]}),
 }  # fmt: skip
 

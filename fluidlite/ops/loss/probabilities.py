@@ -137,7 +137,8 @@ def _answers(xp: Any, label: Any, ignore: int, normalize: bool) -> Any:
 
 def _sigmoid_cross_entropy(xp: Any, X: Any, Label: Any, normalize: bool, ignore_index: int) -> Any:
     loss = xp.maximum(X, 0) - X * Label + xp.log1p(xp.exp(-xp.abs(X)))
-    return loss * _answers(xp, Label, ignore_index, normalize)
+    weights = _answers(xp, Label, ignore_index, normalize)
+    return xp.where(weights == 0, weights, loss * weights)
 
 
 def _sigmoid_cross_entropy_grad(
