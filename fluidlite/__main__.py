@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from . import __version__, old_scripts
 from .base import flags
 from .distributed import environment
-from .paddle import children, hook, script
+from .paddle import hook, script
 
 _WITH_VALUE = ("-m", "-c", "--device")
 
@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     if load is None:
         return 0
     hook.install()
-    children.announce()
+    hook.announce()
     _keep_package_importable()
     gc.freeze()  # loaded modules stay: a collection over them at exit would take longer than loading many of them
     return script.run(load)

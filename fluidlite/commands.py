@@ -156,7 +156,7 @@ def _add_words(parser: Parser, name: str) -> None:
 
 _COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     "launch": (
-        "fluidlite.paddle.distributed.command_line:start_processes",
+        "fluidlite.paddle.distributed.spawning:start_processes",
         "run a script in several processes that train together, here or on other machines, and end them all when one "
         "fails (needs the extra mpi)",
         _launch,

@@ -19,7 +19,6 @@ from . import (
     modes as modes,
     nn as nn,
     optimizer as optimizer,
-    param_attr as param_attr,
     reader as reader,
     regularizer as regularizer,
     saving as saving,

@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.check_import_scipy import (
+from fluidlite.paddle.small_modules import (
     check_import_scipy as check_import_scipy,
 )

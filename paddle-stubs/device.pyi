@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.device import (
+from fluidlite.paddle.modes import (
     CPUPlace as CPUPlace,
     CUDAPinnedPlace as CUDAPinnedPlace,
     CUDAPlace as CUDAPlace,

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.version import (
+from fluidlite.paddle.small_modules import (
     commit as commit,
     full_version as full_version,
     istaged as istaged,

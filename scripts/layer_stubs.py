@@ -1,7 +1,7 @@
-"""Writes the stubs of modules whose layer classes are made from functions, so that type checkers see their arguments.
+"""Writes the stub of the module whose layer classes are made from functions, so that type checkers see their arguments.
 
-python scripts/layer_stubs.py          # write them
-python scripts/layer_stubs.py --check  # exit 1 if one is out of date
+python scripts/layer_stubs.py          # write it
+python scripts/layer_stubs.py --check  # exit 1 if it is out of date
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import generated
 
 import fluidlite
 
-PACKAGE = "fluidlite.paddle.nn.layer"
-MODULES = ("activation", "loss", "pooling")
+MODULE = "fluidlite.paddle.nn.layer.of_functions"
 
 
-def stub(module: str) -> str:
-    """The stub of one module: its public classes with the arguments that they and their `forward` take."""
-    found = importlib.import_module(f"{PACKAGE}.{module}")
+def stub() -> str:
+    """The stub: public classes with the arguments that they and their `forward` take."""
+    found = importlib.import_module(MODULE)
     classes = [getattr(found, name) for name in sorted(found.__all__)]
     lines = [f"# Written by scripts/{Path(__file__).name}.", "from typing import Any", ""]
     lines += ["from ....fluid.dygraph.layers import Layer", "from .base import FunctionLayer", ""]
@@ -44,5 +43,5 @@ def _typed(function: object) -> str:
 
 
 if __name__ == "__main__":
-    folder = Path(fluidlite.__file__).parents[1] / PACKAGE.replace(".", "/")
-    sys.exit(generated.write({folder / f"{module}.pyi": stub(module) for module in MODULES}))
+    path = Path(fluidlite.__file__).parents[1] / MODULE.replace(".", "/")
+    sys.exit(generated.write({path.with_suffix(".pyi"): stub()}))

@@ -19,13 +19,12 @@ from ..eager import Parameter, Tensor, grad, no_grad
 from ..eager import is_recording as is_grad_enabled
 from ..eager import recording as set_grad_enabled
 from ..reader import batch
-from . import compat, device, dtypes, modes, tensor, version
-from .check_import_scipy import check_import_scipy  # noqa: F401 - a function, whoever imports the module
-from .device import *  # noqa: F403
+from . import compat, dtypes, modes, tensor
 from .dtypes import *  # noqa: F403
 from .modes import *  # noqa: F403
+from .small_modules import check_import_scipy  # noqa: F401 - a function, whoever imports the module
+from .small_modules import full_version as __version__
 from .tensor import methods
-from .version import full_version as __version__
 
 if TYPE_CHECKING:
     from ..fluid.dygraph import DataParallel
@@ -38,15 +37,14 @@ if TYPE_CHECKING:
         metric,
         nn,
         optimizer,
-        regularizer,
         static,
         utils,
         vision,
     )
     from .hapi import Model  # noqa: F401
     from .hapi.summary import summary  # noqa: F401
-    from .param_attr import ParamAttr  # noqa: F401
     from .saving import load, save
+    from .small_modules import ParamAttr  # noqa: F401
     from .tensor import *  # noqa: F403
 
 methods.attach()
@@ -59,20 +57,19 @@ __all__ = [
     "batch",
     "compat",
     "dataset",
-    "device",
+    "device",  # noqa: F405 - a view (base/names/views.py)
     "fluid",
     "fluidlite_version",
     "grad",
     "is_grad_enabled",
     "load",
     "no_grad",
-    "reader",  # noqa: F405 - a view (base/names/views.py)
+    "reader",  # noqa: F405 - a view
     "save",
     "set_grad_enabled",
     "tensor",
-    "version",
+    "version",  # noqa: F405 - a view
 ]
-__all__ += device.__all__
 __all__ += dtypes.__all__
 __all__ += modes.__all__
 __all__ += missing.public(__name__)

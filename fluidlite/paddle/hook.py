@@ -2,6 +2,10 @@
 
 `paddle.fluid.io` and `fluidlite.io` are then one module object under two names; nothing is loaded twice. An
 installed real Paddle is not changed: it is only shadowed in processes that called `install`.
+
+Python processes that a script starts (`subprocess`, `os.system`) get a folder on PYTHONPATH in which `paddle`
+installs the hook, if their Python is the one that runs this process; those of multiprocessing unpickle what installs
+it.
 """
 
 from __future__ import annotations
@@ -146,3 +150,26 @@ def _install_in_children(spawn: Any) -> None:
         return data
 
     spawn.get_preparation_data = get_preparation_data
+
+
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "of_children")
+_PYTHON, _DEVICE, _STRICT = "FLUIDLITE_PYTHON", "FLUIDLITE_DEVICE", "FLUIDLITE_STRICT"
+
+
+def announce() -> None:
+    """Set the environment from which child processes install the hook, with the options of this process."""
+    os.environ[_PYTHON] = sys.prefix
+    os.environ[_DEVICE] = flags.device()
+    if old_scripts.strict():
+        os.environ[_STRICT] = "1"
+    known = os.environ.get("PYTHONPATH")
+    if not known:
+        os.environ["PYTHONPATH"] = _FOLDER
+    elif _FOLDER not in known.split(os.pathsep):
+        os.environ["PYTHONPATH"] = f"{_FOLDER}{os.pathsep}{known}"
+
+
+def adopt() -> None:
+    """Install the hook in a child process, from the environment that `announce` has set."""
+    flags.set_device(os.environ[_DEVICE])
+    install()

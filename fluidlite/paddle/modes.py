@@ -1,4 +1,6 @@
-"""Modes of Paddle 2.0: the switches, and how its functions run operators in the mode of their arguments."""
+"""Modes of Paddle 2.0, and how its functions run operators in the mode of their arguments; the device
+(`paddle.device`).
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,38 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import backend
 from ..base.dtypes import to_numpy, to_vartype
-from ..base.place import Place
+from ..base.place import (
+    CPUPlace,
+    CUDAPinnedPlace,
+    CUDAPlace,
+    Place,
+    as_place,
+    is_compiled_with_cuda,
+    resolve,
+)
 from ..eager import Tensor, mixture, placing
 from ..fluid import layers
 from ..fluid.layer_helper import run_op
 from ..framework import Variable, mode
 
 __all__ = [
+    "CPUPlace",
+    "CUDAPinnedPlace",
+    "CUDAPlace",
     "disable_dygraph",
     "disable_static",
     "enable_dygraph",
     "enable_static",
+    "get_cudnn_version",
+    "get_device",
     "in_dygraph_mode",
     "in_dynamic_mode",
+    "is_compiled_with_cuda",
+    "is_compiled_with_npu",
+    "is_compiled_with_xpu",
+    "set_device",
 ]
 
 
@@ -132,3 +152,35 @@ def eager_array(x: Any, who: str) -> np.ndarray:
             f"paddle.{who} works on eager tensors only (the shape of its result depends on the elements)"
         )
     return x._on_host
+
+
+def set_device(device: str) -> Place:
+    """Choose where tensors are made from now on: 'cpu', or 'gpu:0' where there is one (`paddle.set_device`).
+
+    Operators compute where their arguments are. Returns the place that will be used: without a usable GPU the CPU,
+    with a warning. Raises ValueError for another name, and for a GPU that this machine does not have.
+    """
+    place = resolve(as_place(device))
+    backend.device_at(place)
+    mode.set_place(place)
+    return place
+
+
+def get_device() -> str:
+    """Where tensors are made: 'cpu' or 'gpu:0', ... (`paddle.get_device`)."""
+    place = resolve(mode._current_expected_place())
+    return f"gpu:{place.device}" if isinstance(place, CUDAPlace) else "cpu"
+
+
+def get_cudnn_version() -> None:
+    """None: there is no cuDNN (`paddle.device.get_cudnn_version`)."""
+
+
+def is_compiled_with_xpu() -> bool:
+    """False (`paddle.is_compiled_with_xpu`)."""
+    return False
+
+
+def is_compiled_with_npu() -> bool:
+    """False (`paddle.is_compiled_with_npu`)."""
+    return False

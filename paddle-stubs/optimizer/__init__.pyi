@@ -3,7 +3,7 @@
 # fmt: off
 from . import (
     lr as lr,
-    rules as rules,
+    optimizer as optimizer,
 )
 from fluidlite.paddle.optimizer import (
     Adadelta as Adadelta,

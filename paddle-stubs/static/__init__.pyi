@@ -2,7 +2,6 @@
 # ruff: noqa
 # fmt: off
 from . import (
-    inference as inference,
     input as input,
     nn as nn,
 )

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.static.input import (
+from fluidlite.paddle.static import (
     InputSpec as InputSpec,
     data as data,
 )

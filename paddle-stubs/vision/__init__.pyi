@@ -2,7 +2,6 @@
 # ruff: noqa
 # fmt: off
 from . import (
-    colors as colors,
     datasets as datasets,
     transforms as transforms,
 )

@@ -259,11 +259,11 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {
             "..fluid.dygraph": "DataParallel",
-            "": "autograd complex hapi io jit metric nn optimizer regularizer static utils vision",
+            "": "autograd complex hapi io jit metric nn optimizer static utils vision",
             ".hapi": "Model",
             ".hapi.summary": "summary",
-            ".param_attr": "ParamAttr",
             ".saving": "load save",
+            ".small_modules": "ParamAttr",
         },
     ),
     "fluidlite.paddle.distributed": (
@@ -276,25 +276,20 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "fluidlite.paddle.nn.functional": (
         {
             ".activation": "celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu log_sigmoid log_softmax maxout mish prelu relu relu6 selu sigmoid silu softmax softplus softshrink softsign swish tanh tanhshrink thresholded_relu",
-            ".common": "alpha_dropout bilinear cosine_similarity dropout dropout2d dropout3d embedding interpolate label_smooth linear normalize one_hot pad pairwise_distance pixel_shuffle unfold upsample zeropad2d",
+            ".common": "affine_grid alpha_dropout bilinear cosine_similarity dropout dropout2d dropout3d embedding grid_sample interpolate label_smooth linear normalize one_hot pad pairwise_distance pixel_shuffle unfold upsample zeropad2d",
             ".conv": "conv1d conv1d_transpose conv2d conv2d_transpose conv3d conv3d_transpose",
             ".loss": "binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy dice_loss hinge_embedding_loss kl_div l1_loss log_loss margin_ranking_loss mse_loss nll_loss npair_loss sigmoid_focal_loss smooth_l1_loss softmax_with_cross_entropy square_error_cost triplet_margin_loss",
             ".norm": "batch_norm group_norm instance_norm layer_norm local_response_norm",
             ".pooling": "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",
-            ".vision": "affine_grid grid_sample",
         },
         {
         },
     ),
     "fluidlite.paddle.nn.layer": (
         {
-            ".activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout Mish PReLU ReLU ReLU6 SELU Sigmoid Silu Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU",
-            ".common": "AlphaDropout Bilinear CosineSimilarity Dropout Dropout2D Dropout3D Embedding Flatten Identity Linear Pad1D Pad2D Pad3D PairwiseDistance PixelShuffle Unfold Upsample UpsamplingBilinear2D UpsamplingNearest2D ZeroPad2D",
-            ".container": "LayerDict LayerList ParameterList Sequential",
+            ".common": "AlphaDropout Bilinear CosineSimilarity Dropout Dropout2D Dropout3D Embedding Flatten Identity LayerDict LayerList Linear Pad1D Pad2D Pad3D PairwiseDistance ParameterList PixelShuffle Sequential Unfold Upsample UpsamplingBilinear2D UpsamplingNearest2D ZeroPad2D",
             ".conv": "Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose",
-            ".loss": "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss HingeEmbeddingLoss KLDivLoss L1Loss MSELoss MarginRankingLoss NLLLoss SmoothL1Loss TripletMarginLoss",
             ".norm": "BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D LayerNorm LocalResponseNorm SpectralNorm SyncBatchNorm",
-            ".pooling": "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveMaxPool3D AvgPool1D AvgPool2D AvgPool3D MaxPool1D MaxPool2D MaxPool3D",
             ".rnn": "BiRNN GRU GRUCell LSTM LSTMCell RNN RNNCellBase SimpleRNN SimpleRNNCell",
             ".transformer": "MultiHeadAttention Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
         },

@@ -14,7 +14,7 @@ from ...base.place import cuda_places, is_compiled_with_cuda
 from ...distributed import launching
 from ...distributed.environment import FIRST_PORT, LOCAL_GPUS
 from . import cloud_utils
-from .command_line import fluidlite_command
+from .spawning import fluidlite_command
 from .utils import (
     Cluster,
     Pod,

@@ -8,8 +8,8 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from ...base.errors import NotSupportedError
 from ...distributed import serving
 from ...distributed.environment import FIRST_PORT
-from .command_line import fluidlite_command
 from .launch import _print_arguments
+from .spawning import fluidlite_command
 
 __all__: list[str] = []
 

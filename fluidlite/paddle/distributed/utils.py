@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from .command_line import fluidlite_command
+from .spawning import fluidlite_command
 
 __all__: list[str] = []
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from ...fluid.dygraph.layers import Layer as Layer
 from ...framework import mode
-from ..optimizer.rules import ClipGradByGlobalNorm as ClipGradByGlobalNorm
-from ..optimizer.rules import ClipGradByNorm as ClipGradByNorm
-from ..optimizer.rules import ClipGradByValue as ClipGradByValue
-from ..param_attr import ParamAttr as ParamAttr
+from ..optimizer.optimizer import ClipGradByGlobalNorm as ClipGradByGlobalNorm
+from ..optimizer.optimizer import ClipGradByNorm as ClipGradByNorm
+from ..optimizer.optimizer import ClipGradByValue as ClipGradByValue
+from ..small_modules import ParamAttr as ParamAttr
 from . import functional as functional
 from . import initializer as initializer
 from . import layer

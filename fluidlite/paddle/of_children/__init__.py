@@ -1,1 +1,1 @@
-"""On the path of Python that scripts start: `paddle` in this folder. See `children.py`."""
+"""On the path of Python that scripts start: `paddle` in this folder. See `hook.py`."""

@@ -7,8 +7,7 @@ opt.clear_grad()
 """
 
 from . import lr
-from .optimizer import Optimizer
-from .rules import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lamb, Momentum, RMSProp
+from .optimizer import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lamb, Momentum, Optimizer, RMSProp
 
 __all__ = [
     "SGD",

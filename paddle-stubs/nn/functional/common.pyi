@@ -2,6 +2,7 @@
 # ruff: noqa
 # fmt: off
 from fluidlite.paddle.nn.functional.common import (
+    affine_grid as affine_grid,
     alpha_dropout as alpha_dropout,
     bilinear as bilinear,
     cosine_similarity as cosine_similarity,
@@ -9,6 +10,7 @@ from fluidlite.paddle.nn.functional.common import (
     dropout2d as dropout2d,
     dropout3d as dropout3d,
     embedding as embedding,
+    grid_sample as grid_sample,
     interpolate as interpolate,
     label_smooth as label_smooth,
     linear as linear,

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.nn.layer.activation import (
+from fluidlite.paddle.nn.layer.of_functions import (
     CELU as CELU,
     ELU as ELU,
     GELU as GELU,

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.nn.layer.loss import (
+from fluidlite.paddle.nn.layer.of_functions import (
     BCELoss as BCELoss,
     BCEWithLogitsLoss as BCEWithLogitsLoss,
     CosineEmbeddingLoss as CosineEmbeddingLoss,

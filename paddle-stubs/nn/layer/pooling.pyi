@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.nn.layer.pooling import (
+from fluidlite.paddle.nn.layer.of_functions import (
     AdaptiveAvgPool1D as AdaptiveAvgPool1D,
     AdaptiveAvgPool2D as AdaptiveAvgPool2D,
     AdaptiveAvgPool3D as AdaptiveAvgPool3D,

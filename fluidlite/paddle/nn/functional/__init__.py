@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from .loss import *  # noqa: F403
     from .norm import *  # noqa: F403
     from .pooling import *  # noqa: F403
-    from .vision import *  # noqa: F403
 else:
     __all__ = missing.public(__name__)
 

@@ -1,4 +1,4 @@
-"""Linear maps, dropout, tables, padding, resizing, similarity."""
+"""Linear maps, dropout, tables, padding, resizing, similarity, images warped by grids."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ...tensor.math import abs, clip, pow, sqrt, square
 from ...tensor.random import uniform
 
 __all__ = [
+    "affine_grid",
     "alpha_dropout",
     "bilinear",
     "cosine_similarity",
@@ -29,6 +30,7 @@ __all__ = [
     "dropout2d",
     "dropout3d",
     "embedding",
+    "grid_sample",
     "interpolate",
     "label_smooth",
     "linear",
@@ -336,3 +338,28 @@ interpolate = of_kind(
     """,
 )
 upsample = of_kind(_interpolate, "upsample", "The same as `interpolate` (`paddle.nn.functional.upsample`).")
+
+
+def affine_grid(theta: Any, out_shape: Any, align_corners: bool = True, name: str | None = None) -> Any:
+    """The places [N, H, W, 2] that affine maps `theta` [N, 2, 3] send the pixels of an image of `out_shape` to
+    (`paddle.nn.functional.affine_grid`)."""
+    check_choice(align_corners, "align_corners", (True,), "affine_grid")
+    return by_arguments(layers.affine_grid)(theta, out_shape, name)
+
+
+def grid_sample(
+    x: Any,
+    grid: Any,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool = True,
+    name: str | None = None,
+) -> Any:
+    """The images `x` at the places `grid`, which are in [-1, 1] (`paddle.nn.functional.grid_sample`).
+
+    Only what is the default of `mode`, `padding_mode` and `align_corners` is there.
+    """
+    check_choice(mode, "mode", ("bilinear",), "grid_sample")
+    check_choice(padding_mode, "padding_mode", ("zeros",), "grid_sample")
+    check_choice(align_corners, "align_corners", (True,), "grid_sample")
+    return run("grid_sampler", {"X": x, "Grid": grid}, ("Output",), name=name)

@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING
 from ....base import missing
 
 if TYPE_CHECKING:
-    from .activation import *  # noqa: F403
     from .common import *  # noqa: F403
-    from .container import *  # noqa: F403
     from .conv import *  # noqa: F403
-    from .loss import *  # noqa: F403
     from .norm import *  # noqa: F403
-    from .pooling import *  # noqa: F403
     from .rnn import *  # noqa: F403
     from .transformer import *  # noqa: F403
 else:

@@ -1,4 +1,4 @@
-"""The `paddle` that Python processes of a script import: replaces itself by fluidlite (see `children.py`).
+"""The `paddle` that Python processes of a script import: replaces itself by fluidlite (see `hook.py`).
 
 In another Python than the script's it is the next `paddle` on the path.
 """
@@ -17,7 +17,7 @@ def _replace_by_fluidlite() -> None:
         root = os.path.dirname(os.path.dirname(os.path.dirname(folder)))  # where this package is
         if root not in sys.path:
             sys.path.append(root)
-        importlib.import_module("fluidlite.paddle.children").adopt()
+        importlib.import_module("fluidlite.paddle.hook").adopt()
     importlib.import_module("paddle")
 
 

@@ -4,7 +4,7 @@
 from . import (
     transforms as transforms,
 )
-from fluidlite.paddle.vision.colors import (
+from fluidlite.paddle.vision.transforms import (
     BrightnessTransform as BrightnessTransform,
     ColorJitter as ColorJitter,
     ContrastTransform as ContrastTransform,

@@ -1,4 +1,4 @@
-"""Activations as layers."""
+"""Activations, pooling and losses as layers, made from the functions that they are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....fluid.initializer import ConstantInitializer
 from .. import functional as F
 from .base import layers_of
 
-_LAYERS = {
+_ACTIVATIONS = {
     "CELU": F.celu,
     "ELU": F.elu,
     "GELU": F.gelu,
@@ -39,9 +39,46 @@ _LAYERS = {
 }
 """Activations without parameters, and the functions that they are."""
 
-globals().update(layers_of(_LAYERS, __name__))
+_POOLING = {
+    "AdaptiveAvgPool1D": F.adaptive_avg_pool1d,
+    "AdaptiveAvgPool2D": F.adaptive_avg_pool2d,
+    "AdaptiveAvgPool3D": F.adaptive_avg_pool3d,
+    "AdaptiveMaxPool1D": F.adaptive_max_pool1d,
+    "AdaptiveMaxPool2D": F.adaptive_max_pool2d,
+    "AdaptiveMaxPool3D": F.adaptive_max_pool3d,
+    "AvgPool1D": F.avg_pool1d,
+    "AvgPool2D": F.avg_pool2d,
+    "AvgPool3D": F.avg_pool3d,
+    "MaxPool1D": F.max_pool1d,
+    "MaxPool2D": F.max_pool2d,
+    "MaxPool3D": F.max_pool3d,
+}
 
-__all__ = [*_LAYERS, "PReLU"]
+
+_OF_TWO = {
+    "BCELoss": F.binary_cross_entropy,
+    "BCEWithLogitsLoss": F.binary_cross_entropy_with_logits,
+    "CrossEntropyLoss": F.cross_entropy,
+    "HingeEmbeddingLoss": F.hinge_embedding_loss,
+    "KLDivLoss": F.kl_div,
+    "L1Loss": F.l1_loss,
+    "MSELoss": F.mse_loss,
+    "NLLLoss": F.nll_loss,
+    "SmoothL1Loss": F.smooth_l1_loss,
+}
+_OF_THREE = {
+    "CosineEmbeddingLoss": F.cosine_embedding_loss,
+    "MarginRankingLoss": F.margin_ranking_loss,
+    "TripletMarginLoss": F.triplet_margin_loss,
+}
+"""Losses of two and of three tensors, and the functions that they are."""
+
+globals().update(layers_of(_ACTIVATIONS, __name__))
+globals().update(layers_of(_POOLING, __name__))
+globals().update(layers_of(_OF_TWO, __name__, 2))
+globals().update(layers_of(_OF_THREE, __name__, 3))
+
+__all__ = [*_ACTIVATIONS, *_POOLING, *_OF_TWO, *_OF_THREE, "PReLU"]
 
 
 class PReLU(Layer):
