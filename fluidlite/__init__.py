@@ -118,13 +118,14 @@ if TYPE_CHECKING:
         SpectralNorm,
         TreeConv,
     )
-    from .fluid.input import embedding, one_hot
     from .fluid.io import load, load_program_state, save, set_program_state
     from .fluid.metrics import NotProbability  # noqa: F401
     from .fluid.small_modules import (
+        embedding,
         memory_optimize,
         monkey_patch_varbase,
         monkey_patch_variable,
+        one_hot,
         release_memory,
     )
     from .old_scripts import OldNameWarning  # noqa: F401

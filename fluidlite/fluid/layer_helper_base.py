@@ -23,8 +23,7 @@ from ..framework import (
     mode,
 )
 from .initializer import ConstantInitializer, Initializer, XavierInitializer
-from .param_attr import ParamAttr, WeightNormParamAttr
-from .weight_norm import WeightNorm
+from .param_attr import ParamAttr, WeightNorm, WeightNormParamAttr
 
 __all__ = ["LayerHelperBase"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..framework import Variable
 from .layer_helper import LayerHelper, check_variable, run_op
+from .layers.nn.activations import dropout
 from .layers.nn.convolution import conv2d, pool2d
 from .layers.nn.dense import fc
 from .layers.nn.normalization import batch_norm
-from .layers.nn.probability import dropout
 from .layers.sequence_lod import sequence_conv, sequence_pool
 
 __all__ = [

@@ -11,7 +11,8 @@ from fluidlite.eager import Parameter, Tensor, apply
 from fluidlite.executor import Executor, Scope
 from fluidlite.framework import Program, mode, program_guard
 from fluidlite.paddle import optimizer
-from fluidlite.paddle.optimizer import lr, rules
+from fluidlite.paddle.optimizer import lr
+from fluidlite.paddle.optimizer import optimizer as rules
 from tests.refusals import refuses
 
 _rng = np.random.RandomState(0)

@@ -23,7 +23,6 @@ ALIASES = {
     "paddle": "fluidlite.paddle",
     "paddle.dataset": "fluidlite.dataset",
     "fluid": "fluidlite",
-    "fluid.core.op_proto_and_checker_maker": "fluidlite.fluid.core.roles",
     "fluid.dataloader.dataloader_iter": "fluidlite.reader.watchdog",
     "fluid.dataset": "fluidlite.reader.slots.datasets",
     "fluid.data_feed_desc": "fluidlite.reader.slots.feed_description",

@@ -1,6 +1,15 @@
 """`fluid.contrib`: extensions of Fluid's core."""
 
-from . import decoder, extend_optimizer, layers, mixed_precision, model_stat, quantize, reader, slim, utils
+from . import (
+    decoder,
+    extend_optimizer,
+    layers,
+    mixed_precision,
+    model_stat,
+    quantize,
+    slim,
+    utils,
+)
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
 from .layers import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm, ctr_metric_bundle
@@ -8,8 +17,7 @@ from .layers.nn import *  # noqa: F403
 from .mixed_precision import AutoMixedPrecisionLists, decorate
 from .model_stat import memory_usage, op_freq_statistic, summary
 from .quantize import QuantizeTranspiler
-from .reader import distributed_batch_reader
-from .utils import HDFSClient, multi_download, multi_upload
+from .utils import HDFSClient, distributed_batch_reader, multi_download, multi_upload
 
 __all__ = [
     "AutoMixedPrecisionLists",
@@ -37,7 +45,7 @@ __all__ = [
     "multi_upload",
     "op_freq_statistic",
     "quantize",
-    "reader",
+    "reader",  # noqa: F405 - a view (base/names/views.py)
     "slim",
     "summary",
     "utils",

@@ -1,4 +1,4 @@
-"""Files on HDFS, and programs with distributed lookup tables (`fluid.contrib.utils`)."""
+"""Files on HDFS, readers of several trainers, and programs with distributed lookup tables (`fluid.contrib.utils`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import logging
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -306,3 +307,28 @@ def load_persistables_for_increment(
         raise ValueError("program must be an instance of fluid.Program, as get_pserver_program() gives it")
     program.global_block().var(lookup_table_var)
     load_parts(Path(dirname), program, {lookup_table_var: Path(lookup_table_var_path)})
+
+
+Reader = Callable[[], Iterable[Any]]
+
+
+def distributed_batch_reader(batch_reader: Reader) -> Reader:
+    """A reader of every n-th batch, for one of n trainers (`fluid.contrib.reader.distributed_batch_reader`).
+
+    PADDLE_TRAINERS_NUM (1 by default) and PADDLE_TRAINER_ID (0 by default) are read when the function is called. The
+    last batches are dropped if there are fewer than trainers.
+
+    Raises:
+        ValueError: PADDLE_TRAINER_ID is out of range.
+    """
+    count = int(os.getenv("PADDLE_TRAINERS_NUM", "1"))
+    own = int(os.getenv("PADDLE_TRAINER_ID", "0"))
+    if not 0 <= own < count:
+        raise ValueError(f"PADDLE_TRAINER_ID must be from 0 to {count - 1}, got {own}")
+
+    def reader() -> Iterator[Any]:
+        batches = iter(batch_reader())
+        while len(group := list(islice(batches, count))) == count:
+            yield group[own]
+
+    return reader

@@ -22,8 +22,7 @@ from ...framework.serialization.ir_graph import Graph
 from ...framework.serialization.ir_graph import IrNode as Node
 from ...reader.loader import tensor_queue
 from ...reader.loader.tensor_queue import *  # noqa: F403
-from . import native_executor, ops, programs, system, var_names
-from . import roles as op_proto_and_checker_maker
+from . import native_executor, ops, programs, system
 from .native_executor import *  # noqa: F403
 from .programs import *  # noqa: F403
 from .system import *  # noqa: F403
@@ -72,9 +71,9 @@ __all__ = [
     "get_cuda_device_count",
     "globals",
     "is_compiled_with_cuda",
-    "op_proto_and_checker_maker",
+    "op_proto_and_checker_maker",  # noqa: F405 - a view (base/names/views.py)
     "ops",
-    "var_names",
+    "var_names",  # noqa: F405 - a view
 ]
 __all__ += system.__all__
 __all__ += tensor_queue.__all__

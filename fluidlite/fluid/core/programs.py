@@ -1,15 +1,18 @@
-"""Pruning of programs, queries about operators, graphs and passes in `fluid.core`."""
+"""Pruning, queries about operators, names and roles of attributes, graphs and passes in `fluid.core`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from enum import IntEnum
 from typing import Any
 
 from ...base.errors import EnforceNotMet
 from ...base.storage.messages import messages
 from ...executor.lod_tensor import LoDTensor
 from ...executor.scope import Scope
+from ...framework import operator
 from ...framework.common_attrs import tuning
+from ...framework.names import EMPTY_VAR_NAME, TEMP_VAR_NAME
 from ...framework.operator import Operator
 from ...framework.program import Program
 from ...framework.pruning import needed_ops, without_training
@@ -223,3 +226,48 @@ def get_variable_tensor(scope: Scope, name: str) -> LoDTensor:
     if found is None:
         raise EnforceNotMet(f"the scope has no variable {name!r}")
     return found.get_tensor()
+
+
+class OpRole(IntEnum):
+    """The phase of training that an operator belongs to, as saved programs number it."""
+
+    Forward = operator.OpRole.Forward
+    Backward = operator.OpRole.Backward
+    Optimize = operator.OpRole.Optimize
+    RPC = operator.OpRole.RPC
+    Dist = operator.OpRole.Dist
+    LRSched = operator.OpRole.LRSched
+    Loss = operator.OpRole.Loss
+
+    def __str__(self) -> str:
+        return f"OpRole.{self.name}"
+
+
+def kOpRoleAttrName() -> str:
+    return "op_role"
+
+
+def kOpRoleVarAttrName() -> str:
+    return "op_role_var"
+
+
+def kOpNameScopeAttrName() -> str:
+    return "op_namescope"
+
+
+def kOpCreationCallstackAttrName() -> str:
+    return "op_callstack"
+
+
+def kOpDeviceAttrName() -> str:
+    return "op_device"
+
+
+def empty() -> str:
+    """The name of a variable that is not there."""
+    return EMPTY_VAR_NAME
+
+
+def temp() -> str:
+    """A part of the names of temporaries."""
+    return TEMP_VAR_NAME

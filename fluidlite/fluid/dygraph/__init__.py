@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .checkpoint import load_dygraph, save_dygraph
     from .container import LayerList, ParameterList, Sequential
     from .jit import ProgramTranslator, TracedLayer, declarative, dygraph_to_static_func
+    from .jit.models import StaticModelRunner
     from .layers import Layer
     from .nn import (
         NCE,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
         TreeConv,
     )
     from .parallel import DataParallel, ParallelEnv, prepare_context
-    from .static_runner import StaticModelRunner
 
 __all__ = [
     "BCELoss",

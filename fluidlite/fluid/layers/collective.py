@@ -1,12 +1,17 @@
-"""`fluid.layers.collective`: layers by which the processes of a run exchange tensors; in one process they copy."""
+"""Layers by which processes exchange tensors: collective ones (`fluid.layers.collective`), and with servers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any
 
+from ...base.errors import ArgumentAssertion
 from ...distributed.communicator import REDUCTIONS
-from ...framework import Variable, default_main_program
+from ...framework import Block, Operator, OpRole, Variable, default_main_program
 from ..layer_helper import LayerHelper
+from .control_flow.conditional_block import BlockGuard
 
 __all__: list[str] = []
 
@@ -103,3 +108,144 @@ def _c_sync_calc_stream(x: Any) -> Any:
 def _c_sync_comm_stream(x: Any, ring_id: int) -> Any:
     """`x`, once the communication stream is done (operator c_sync_comm_stream)."""
     return _append("c_sync_comm_stream", x, x, {"ring_id": ring_id})
+
+
+def _variables(given: list[Variable], name: str, count: int) -> list[Variable]:
+    if not isinstance(given, list):
+        raise ArgumentAssertion(f"{name} must be a list of Variables, got {type(given).__name__}")
+    if len(given) != count:
+        raise ArgumentAssertion(
+            f"there are {count} endpoints, one for each of {name}, but {len(given)} of these"
+        )
+    return given
+
+
+def Send(
+    endpoints: str, send_vars: list[Variable], dummy_output: Variable | None = None, sync: bool = True
+) -> None:
+    """Send variables to parameter servers (`fluid.layers.io.Send`).
+
+    Args:
+        endpoints: a server for each variable, `host:port`, with commas between them.
+        send_vars: what to send.
+        dummy_output: a variable that `Recv` may take to come after this.
+        sync: whether to wait until all trainers have sent.
+
+    Raises:
+        ArgumentAssertion: `send_vars` is no list, or there are not as many servers.
+    """
+    hosts = endpoints.split(",")
+    _variables(send_vars, "send_vars", len(hosts))
+    outputs = [] if dummy_output is None else [dummy_output]
+    block = default_main_program().current_block()
+    block.append_op("send", {"X": send_vars}, {"Out": outputs}, {"epmap": hosts, "op_role": OpRole.RPC})
+    if sync:
+        each = {"endpoints": list(dict.fromkeys(hosts))}
+        block.append_op("send_barrier", {"X": outputs}, {"Out": []}, each)
+
+
+def Recv(
+    endpoints: str, get_vars: list[Variable], dummy_input: Variable | None = None, sync: bool = True
+) -> list[Variable]:
+    """Get variables from parameter servers, which call them the same; returns them (`fluid.layers.io.Recv`).
+
+    Args:
+        endpoints: a server for each variable, `host:port`, with commas between them.
+        get_vars: what to get.
+        dummy_input: what `Send` took as `dummy_output`.
+        sync: whether to tell the servers that this trainer has them.
+
+    Raises:
+        ArgumentAssertion: `get_vars` is no list, or there are not as many servers.
+    """
+    hosts = endpoints.split(",")
+    _variables(get_vars, "get_vars", len(hosts))
+    inputs = [] if dummy_input is None else [dummy_input]
+    block = default_main_program().current_block()
+    block.append_op("recv", {"X": inputs}, {"Out": get_vars}, {"epmap": hosts})
+    if sync:
+        each = {"endpoints": list(dict.fromkeys(hosts))}
+        block.append_op("fetch_barrier", {}, {"Out": get_vars}, each)
+    return get_vars
+
+
+class ListenAndServ:
+    """A parameter server that runs its block once for each round of the trainers (`fluid.layers.io.ListenAndServ`).
+
+    `with server.do():` holds the layers of the block. An executor that runs the program serves until all trainers
+    are done.
+
+    Args:
+        endpoint: `host:port` of this server.
+        inputs: names of variables that trainers send.
+        fan_in: how many trainers there are.
+        optimizer_mode: whether the block consists of updates (see `get_params_and_grads`).
+    """
+
+    def __init__(
+        self, endpoint: str, inputs: Sequence[str], fan_in: int = 1, optimizer_mode: bool = True
+    ) -> None:
+        self.helper = LayerHelper("listen_and_serv")
+        self.inputs = list(inputs)
+        self.outputs: list[str] = []
+        self.endpoint, self.fan_in, self.optimizer_mode = endpoint, fan_in, optimizer_mode
+
+    def do(self) -> AbstractContextManager[None]:
+        """A context in which layers append to the server's block."""
+        return BlockGuardServ(self)
+
+    def get_params_and_grads(self) -> tuple[list[str], list[str]]:
+        """The names of the parameters that the block updates, and of their gradients.
+
+        Without `optimizer_mode`: of all that it reads from the block around, twice.
+        """
+        block = self.helper.main_program.current_block()
+        if self.optimizer_mode:
+            updates = [op for op in block.ops if "Param" in op.inputs and "Grad" in op.inputs]
+            return [op.input("Param")[0] for op in updates], [op.input("Grad")[0] for op in updates]
+        outer = self.parent_block()
+        read = [name for op in block.ops for name in op.input_arg_names if outer.has_var(name)]
+        return read, list(read)
+
+    def parent_block(self) -> Block:
+        """The parent of the server's block; AssertionError outside of `do`."""
+        program = self.helper.main_program
+        parent = program.current_block().parent_idx
+        if parent < 0:
+            raise ArgumentAssertion("a block around the current one is there only within ListenAndServ.do()")
+        return program.block(parent)
+
+    def complete_op(self) -> Operator:
+        """Append the operator listen_and_serv to the parent block."""
+        return self.parent_block().append_op(
+            "listen_and_serv",
+            {"X": self.inputs},
+            {},
+            {
+                "endpoint": self.endpoint,
+                "Fanin": self.fan_in,
+                "optimize_blocks": [self.helper.main_program.current_block()],
+                "distributed_mode": 0,
+                "grad_to_block_id": [""],
+            },
+        )
+
+
+class BlockGuardServ(BlockGuard):
+    """`with BlockGuardServ(server):` is `with server.do():` (`fluid.layers.io.BlockGuardServ`).
+
+    Raises TypeError for anything but a ListenAndServ.
+    """
+
+    def __init__(self, server: ListenAndServ) -> None:
+        if not isinstance(server, ListenAndServ):
+            raise TypeError(f"BlockGuardServ takes a ListenAndServ, got {type(server).__name__}")
+        super().__init__(server.helper.main_program)
+        self.server = server
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        if kind is None:
+            self.server.complete_op()
+        return super().__exit__(kind, error, trace)

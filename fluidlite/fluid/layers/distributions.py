@@ -14,8 +14,7 @@ from ...framework import Variable
 from ..layer_helper import check_variable
 from .nn.activations import log
 from .ops import exp
-from .tensor.arithmetic import elementwise_pow, reduce_max, reduce_prod, reduce_sum
-from .tensor.comparison import less_than
+from .tensor.arithmetic import elementwise_pow, less_than, reduce_max, reduce_prod, reduce_sum
 from .tensor.constants import diag, fill_constant_batch_size_like, ones, zeros
 from .tensor.matrix import matmul
 from .tensor.random import gaussian_random, uniform_random, uniform_random_batch_size_like

@@ -14,7 +14,7 @@ from ...framework.variable import as_shape
 from ...reader.loader import py_reader as readers
 from ...reader.loader import tensor_queue
 from ...reader.loader.source import variables
-from .remote import BlockGuardServ, ListenAndServ, Recv, Send
+from .collective import BlockGuardServ, ListenAndServ, Recv, Send
 from .tensor.variables import load
 
 __all__ = [

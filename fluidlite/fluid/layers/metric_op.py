@@ -7,7 +7,7 @@ from ...framework import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper, check_variable
 from .checks import check_dtype
-from .nn.probability import topk
+from .nn.activations import topk
 
 __all__ = ["accuracy", "auc"]
 

@@ -9,6 +9,7 @@ from ...base import missing
 
 if TYPE_CHECKING:
     from .adaptive import (
+        SGD,
         Adadelta,
         AdadeltaOptimizer,
         Adagrad,
@@ -19,28 +20,23 @@ if TYPE_CHECKING:
         AdamOptimizer,
         DecayedAdagrad,
         DecayedAdagradOptimizer,
+        Dpsgd,
+        DpsgdOptimizer,
         Ftrl,
         FtrlOptimizer,
         Lamb,
         LambOptimizer,
-        RMSProp,
-        RMSPropOptimizer,
-    )
-    from .averaging import ExponentialMovingAverage, ModelAverage
-    from .base import Optimizer
-    from .descent import (
-        SGD,
-        Dpsgd,
-        DpsgdOptimizer,
         LarsMomentum,
         LarsMomentumOptimizer,
         Momentum,
         MomentumOptimizer,
+        RMSProp,
+        RMSPropOptimizer,
         SGDOptimizer,
     )
-    from .lookahead import LookaheadOptimizer
-    from .pipeline import DGCMomentumOptimizer, PipelineOptimizer
-    from .recompute import RecomputeOptimizer
+    from .averaging import ExponentialMovingAverage, ModelAverage
+    from .base import Optimizer
+    from .wrappers import DGCMomentumOptimizer, LookaheadOptimizer, PipelineOptimizer, RecomputeOptimizer
 
 __all__ = [
     "SGD",

@@ -24,8 +24,8 @@ from ..initializer import Constant
 from ..layer_helper import LayerHelper, run_op
 from ..layers.control_flow.conditional_block import Switch
 from ..layers.tensor.variables import assign
+from .adaptive import number
 from .base import Optimizer
-from .descent import number
 from .eager import programs_only
 
 

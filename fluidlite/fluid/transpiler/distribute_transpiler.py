@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from ...framework import Operator, OpRole, Program, Variable, default_main_program, default_startup_program
-from ..core import roles as _roles
+from ..core import programs as _roles
 from . import collective
 from .details import PSDispatcher, RoundRobin, VarsDistributed, VarStruct, delete_ops, wait_server_ready
 from .parameter_server.server import (

@@ -1,4 +1,4 @@
-"""`Optimizer` as Paddle 2.0 has it: `step()`, `clear_grad()`, `set_lr()`, parameter groups; the rules of Fluid with it."""
+"""`Optimizer` as Paddle 2.0 has it: `step()`, `clear_grad()`, `set_lr()`, parameter groups; the rules of updates."""
 
 from __future__ import annotations
 

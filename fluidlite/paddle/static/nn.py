@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...fluid import layers
-from ...fluid.input import embedding
 from ...fluid.layers import (
     batch_norm,
     bilinear_tensor_product,
@@ -22,6 +21,7 @@ from ...fluid.layers import (
     row_conv,
     spectral_norm,
 )
+from ...fluid.small_modules import embedding
 
 __all__ = [
     "batch_norm",

@@ -50,7 +50,7 @@ from fluidlite.fluid.contrib import (
     tree_conv as tree_conv,
     var_conv_2d as var_conv_2d,
 )
-from fluidlite.fluid.contrib.slim.core.compressor import (
+from fluidlite.fluid.contrib.slim.core import (
     Compressor as Compressor,
 )
 from fluidlite.fluid.contrib.utils import (

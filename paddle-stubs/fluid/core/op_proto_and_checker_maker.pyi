@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.core.roles import (
+from fluidlite.fluid.core.programs import (
     OpRole as OpRole,
     kOpCreationCallstackAttrName as kOpCreationCallstackAttrName,
     kOpDeviceAttrName as kOpDeviceAttrName,

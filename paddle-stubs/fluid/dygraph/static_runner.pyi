@@ -14,7 +14,7 @@ from fluidlite.fluid.dygraph import (
 from fluidlite.fluid.dygraph.base import (
     _switch_to_static_graph_ as switch_to_static_graph,
 )
-from fluidlite.fluid.dygraph.static_runner import (
+from fluidlite.fluid.dygraph.jit.models import (
     StaticModelRunner as StaticModelRunner,
 )
 from fluidlite.fluid.layers import (

@@ -56,7 +56,7 @@ from fluidlite.fluid.layers.layer_function_generator import (
     autodoc as autodoc,
     templatedoc as templatedoc,
 )
-from fluidlite.fluid.layers.tensor.comparison import (
+from fluidlite.fluid.layers.tensor.arithmetic import (
     equal as equal,
     greater_equal as greater_equal,
     greater_than as greater_than,

@@ -54,7 +54,7 @@ from fluidlite.fluid.layers.loss import (
 from fluidlite.fluid.layers.ops import (
     square as square,
 )
-from fluidlite.fluid.layers.tensor.comparison import (
+from fluidlite.fluid.layers.tensor.arithmetic import (
     equal as equal,
 )
 from fluidlite.fluid.param_attr import (

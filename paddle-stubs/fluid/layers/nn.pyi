@@ -138,6 +138,7 @@ from fluidlite.fluid.layers.recurrent.sequences import (
 from fluidlite.fluid.layers.tensor.arithmetic import (
     elementwise_add as elementwise_add,
     elementwise_div as elementwise_div,
+    elementwise_equal as elementwise_equal,
     elementwise_floordiv as elementwise_floordiv,
     elementwise_max as elementwise_max,
     elementwise_min as elementwise_min,
@@ -146,6 +147,10 @@ from fluidlite.fluid.layers.tensor.arithmetic import (
     elementwise_pow as elementwise_pow,
     elementwise_sub as elementwise_sub,
     elementwise_floordiv as func,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
     logsumexp as logsumexp,
     mean as mean,
     reduce_all as reduce_all,
@@ -157,13 +162,6 @@ from fluidlite.fluid.layers.tensor.arithmetic import (
     reduce_sum as reduce_sum,
     scale as scale,
     sum as sum,
-)
-from fluidlite.fluid.layers.tensor.comparison import (
-    elementwise_equal as elementwise_equal,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
     where as where,
 )
 from fluidlite.fluid.layers.tensor.constants import (
@@ -171,7 +169,11 @@ from fluidlite.fluid.layers.tensor.constants import (
     zeros as zeros,
 )
 from fluidlite.fluid.layers.tensor.indexing import (
+    crop as crop,
+    crop_tensor as crop_tensor,
     diag_embed as diag_embed,
+    gather as gather,
+    gather_nd as gather_nd,
     index_sample as index_sample,
     index_select as index_select,
     meshgrid as meshgrid,
@@ -179,7 +181,12 @@ from fluidlite.fluid.layers.tensor.indexing import (
     randperm as randperm,
     roll as roll,
     sampling_id as sampling_id,
+    scatter as scatter,
+    scatter_nd as scatter_nd,
+    scatter_nd_add as scatter_nd_add,
     shard_index as shard_index,
+    slice as slice,
+    strided_slice as strided_slice,
     t as t,
     unique as unique,
     unique_with_counts as unique_with_counts,
@@ -230,17 +237,6 @@ from fluidlite.fluid.layers.tensor.shapes import (
     squeeze as squeeze,
     transpose as transpose,
     unsqueeze as unsqueeze,
-)
-from fluidlite.fluid.layers.tensor.slicing import (
-    crop as crop,
-    crop_tensor as crop_tensor,
-    gather as gather,
-    gather_nd as gather_nd,
-    scatter as scatter,
-    scatter_nd as scatter_nd,
-    scatter_nd_add as scatter_nd_add,
-    slice as slice,
-    strided_slice as strided_slice,
 )
 from fluidlite.fluid.layers.tensor.variables import (
     assign as assign,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....framework import Program, Variable, program_guard
 from ... import layers
-from .core.config import Strategy
+from .core import Strategy
 from .graph import GraphWrapper
 
 __path__: list[str] = []  # the modules below are views: base/names/views.py

@@ -8,7 +8,7 @@ import logging
 
 from .models import create_program_from_desc, extract_vars
 from .static_function import StaticFunction, declarative, dygraph_to_static_func
-from .traced_layer import TracedLayer
+from .traced import TracedLayer
 from .translator import ProgramTranslator
 
 logger = logging.getLogger("fluid")

@@ -9,8 +9,8 @@ from ....eager import Tensor, form
 from ....framework import default_main_program
 from ...initializer import ConstantInitializer
 from ...layers.loss.sampled import NoiseContrast
+from ...layers.nn.activations import DROPOUTS, dropout_attrs
 from ...layers.nn.dense import lookup_attrs
-from ...layers.nn.probability import DROPOUTS, dropout_attrs
 from ...layers.tensor.matrix import create_bilinear
 from ..layers import Layer, setting
 

@@ -16,7 +16,7 @@ from ....eager import Tensor
 from ....framework import Variable, mode
 from ...layer_helper import LayerHelper
 from ..checks import check_dtype
-from ..tensor.comparison import equal, logical_not
+from ..tensor.arithmetic import equal, logical_not
 from ..tensor.constants import fill_constant
 from ..tensor.variables import assign, cast
 from ..utils import assert_same_structure, flatten, map_structure

@@ -11,7 +11,7 @@ from ....base.errors import ArgumentError, ArgumentTypeError, StaticModeError
 from ....framework import Block, Operator, Program, Variable, grad_var_name, mode
 from ...layer_helper import LayerHelper
 from ..checks import check_dtype
-from ..tensor.comparison import logical_and, logical_not
+from ..tensor.arithmetic import logical_and, logical_not
 
 __all__ = ["Switch"]
 

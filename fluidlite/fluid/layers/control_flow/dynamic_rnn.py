@@ -13,7 +13,7 @@ from ....base.errors import ArgumentError, ArgumentTypeError
 from ....framework import Block, Variable
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
-from ..tensor.comparison import less_than
+from ..tensor.arithmetic import less_than
 from ..tensor.constants import fill_constant
 from .arrays import array_read, array_write, increment
 from .conditional_block import from_outside, outer_block, programs_only

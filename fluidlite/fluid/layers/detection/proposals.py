@@ -9,8 +9,8 @@ from ....framework import Variable
 from ...layer_helper import check_variables, run_op
 from ...op_functions import run_layer
 from ..checks import check_lists
+from ..tensor.indexing import gather
 from ..tensor.shapes import reshape
-from ..tensor.slicing import gather
 
 __all__ = [
     "collect_fpn_proposals",

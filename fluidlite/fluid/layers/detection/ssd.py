@@ -10,12 +10,12 @@ from ....base.errors import ArgumentError
 from ....framework import Variable
 from ...layer_helper import LayerHelper
 from ..loss.classification import smooth_l1, softmax_with_cross_entropy
+from ..nn.activations import softmax
 from ..nn.convolution import conv2d
-from ..nn.probability import softmax
 from ..tensor.arithmetic import reduce_sum
+from ..tensor.indexing import slice
 from ..tensor.joining import concat
 from ..tensor.shapes import flatten, reshape, shape, transpose
-from ..tensor.slicing import slice
 from ..tensor.variables import cast
 from .anchors import bipartite_match, box_coder, iou_similarity, prior_box, target_assign
 from .suppression import detected

@@ -11,10 +11,9 @@ from ...layer_helper import LayerHelper, check_variable, check_variables
 from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
 from ..checks import INTEGERS, check_choice, check_dtype, check_dtypes
-from ..nn.probability import one_hot
+from ..nn.activations import one_hot
 from ..ops import square
-from ..tensor.arithmetic import reduce_mean, reduce_sum
-from ..tensor.comparison import equal
+from ..tensor.arithmetic import equal, reduce_mean, reduce_sum
 from ..tensor.joining import expand
 from ..tensor.matrix import matmul
 from ..tensor.shapes import reshape, transpose

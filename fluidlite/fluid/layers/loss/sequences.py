@@ -11,7 +11,7 @@ from ....framework import Variable
 from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
 from ..checks import check_dtype
-from ..nn.probability import topk
+from ..nn.activations import topk
 from ..tensor.shapes import squeeze
 
 __all__ = ["chunk_eval", "crf_decoding", "ctc_greedy_decoder", "edit_distance", "linear_chain_crf", "warpctc"]

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING
 from ....base import missing
 
 if TYPE_CHECKING:
-    from .activations import *  # noqa: F403
-    from .click_values import *  # noqa: F403
+    from .activations import *  # noqa: F403  # noqa: F403
     from .convolution import *  # noqa: F403
-    from .dense import *  # noqa: F403
+    from .dense import *  # noqa: F403  # noqa: F403
     from .normalization import *  # noqa: F403
-    from .probability import *  # noqa: F403
     from .user_functions import *  # noqa: F403
     from .vision import *  # noqa: F403
 else:

@@ -10,15 +10,21 @@ import numpy as np
 
 from ....framework import Variable
 from ...op_functions import run_layer
-from ..nn.activations import log
-from ..nn.probability import softmax, topk
-from ..tensor.arithmetic import elementwise_add, elementwise_floordiv, elementwise_mod, elementwise_mul
-from ..tensor.comparison import equal, logical_not, logical_or
+from ..nn.activations import log, softmax, topk
+from ..tensor.arithmetic import (
+    elementwise_add,
+    elementwise_floordiv,
+    elementwise_mod,
+    elementwise_mul,
+    equal,
+    logical_not,
+    logical_or,
+)
 from ..tensor.constants import fill_constant, fill_constant_batch_size_like, zeros_like
 from ..tensor.constants import range as range_
+from ..tensor.indexing import gather_nd
 from ..tensor.joining import expand, stack
 from ..tensor.shapes import reshape, shape, transpose, unsqueeze
-from ..tensor.slicing import gather_nd
 from ..tensor.variables import assign, cast
 from ..utils import flatten, map_structure
 from .cells import RNNCell

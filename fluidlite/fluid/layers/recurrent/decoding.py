@@ -13,14 +13,22 @@ from ...layer_helper import LayerHelper
 from ..control_flow.arrays import array_read, array_write, increment, tensor_array_to_tensor
 from ..control_flow.conditional_block import outer_block
 from ..control_flow.loops import While
-from ..nn.probability import softmax
-from ..tensor.arithmetic import argmax, elementwise_add, reduce_all
-from ..tensor.comparison import equal, less_equal, logical_and, logical_not, logical_or
+from ..nn.activations import softmax
+from ..tensor.arithmetic import (
+    argmax,
+    elementwise_add,
+    equal,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    reduce_all,
+)
 from ..tensor.constants import fill_constant, fill_constant_batch_size_like, zeros_like
 from ..tensor.indexing import sampling_id
+from ..tensor.indexing import slice as slice_
 from ..tensor.joining import pad, stack
 from ..tensor.shapes import squeeze
-from ..tensor.slicing import slice as slice_
 from ..tensor.variables import assign, cast
 from ..utils import assert_same_structure, map_structure
 from .cells import RNNCell, kept_where, swapped

@@ -5,15 +5,13 @@ from typing import TYPE_CHECKING
 from ....base import missing
 
 if TYPE_CHECKING:
-    from .arithmetic import *  # noqa: F403
-    from .comparison import *  # noqa: F403
+    from .arithmetic import *  # noqa: F403  # noqa: F403
     from .constants import *  # noqa: F403
-    from .indexing import *  # noqa: F403
+    from .indexing import *  # noqa: F403  # noqa: F403
     from .joining import *  # noqa: F403
     from .matrix import *  # noqa: F403
     from .random import *  # noqa: F403
     from .shapes import *  # noqa: F403
-    from .slicing import *  # noqa: F403
     from .variables import *  # noqa: F403
     from .variables import load_combine as load_combine
     from .variables import save as save

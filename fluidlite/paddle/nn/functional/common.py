@@ -9,8 +9,8 @@ from ....eager import Tensor
 from ....fluid import layers
 from ....fluid.layer_helper import run_op
 from ....fluid.layers.checks import check_choice, padding_row
+from ....fluid.layers.nn.activations import DROPOUTS, dropout_attrs
 from ....fluid.layers.nn.dense import lookup_attrs
-from ....fluid.layers.nn.probability import DROPOUTS, dropout_attrs
 from ....fluid.op_functions import of_kind
 from ....framework import default_main_program
 from ....ops.tensor.random_ import is_reseeded

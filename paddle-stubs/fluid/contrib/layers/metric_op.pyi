@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.contrib.layers.metric_op import (
+from fluidlite.fluid.contrib.layers.nn import (
     LayerHelper as LayerHelper,
     Variable as Variable,
     ctr_metric_bundle as ctr_metric_bundle,

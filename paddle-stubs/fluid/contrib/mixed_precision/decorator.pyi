@@ -6,14 +6,12 @@ from fluidlite.fluid import (
     unique_name as unique_name,
 )
 from fluidlite.fluid.contrib.mixed_precision import (
-    fp16_utils as fp16_utils,
-)
-from fluidlite.fluid.contrib.mixed_precision.decorator import (
     AutoMixedPrecisionLists as AutoMixedPrecisionLists,
     OptimizerWithMixedPrecision as OptimizerWithMixedPrecision,
     decorate as decorate,
     default_main_program as default_main_program,
     default_startup_program as default_startup_program,
+    fp16_utils as fp16_utils,
     rewrite_program as rewrite_program,
     update_loss_scaling as update_loss_scaling,
     update_role_var_grad as update_role_var_grad,

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.contrib.mixed_precision.fp16_utils import (
+from fluidlite.fluid.contrib.mixed_precision import (
     AutoMixedPrecisionLists as AutoMixedPrecisionLists,
     black_list as black_list,
     gray_list as gray_list,

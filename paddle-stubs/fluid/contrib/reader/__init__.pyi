@@ -4,6 +4,6 @@
 from . import (
     distributed_reader as distributed_reader,
 )
-from fluidlite.fluid.contrib.reader import (
+from fluidlite.fluid.contrib.utils import (
     distributed_batch_reader as distributed_batch_reader,
 )

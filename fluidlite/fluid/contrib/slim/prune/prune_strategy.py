@@ -15,7 +15,7 @@ from .....base.storage.files import write_file
 from .....executor import Scope
 from ....io.pickles import read_pickle
 from ....small_modules import get_logger
-from ..core.config import Strategy
+from ..core import Strategy
 from ..graph import GraphWrapper, VarWrapper
 from .pruner import Channels
 

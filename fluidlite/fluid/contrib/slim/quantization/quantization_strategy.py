@@ -8,7 +8,7 @@ from typing import Any
 from .....executor import scope_guard
 from .....framework import IrGraph
 from .... import core, io
-from ..core.config import Strategy
+from ..core import Strategy
 from .freezing import ConvertToInt8Pass, QuantizationFreezePass, TransformForMobilePass
 from .transform import QuantizationTransformPass
 

@@ -9,7 +9,7 @@ from fluidlite.fluid import (
     io as io,
     profiler as profiler,
 )
-from fluidlite.fluid.contrib.slim.core.compressor import (
+from fluidlite.fluid.contrib.slim.core import (
     Compressor as Compressor,
     ConfigFactory as ConfigFactory,
     Context as Context,

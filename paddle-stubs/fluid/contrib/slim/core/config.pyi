@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.contrib.slim.core.config import (
+from fluidlite.fluid.contrib.slim.core import (
     ConfigFactory as ConfigFactory,
     PLUGINS as PLUGINS,
     Strategy as Strategy,
@@ -12,15 +12,13 @@ from fluidlite.fluid.contrib.slim.distillation import (
     L2Distiller as L2Distiller,
     SoftLabelDistiller as SoftLabelDistiller,
 )
-from fluidlite.fluid.contrib.slim.nas.controller_server import (
+from fluidlite.fluid.contrib.slim.nas import (
     ControllerServer as ControllerServer,
+    LightNASStrategy as LightNASStrategy,
     SearchAgent as SearchAgent,
     SearchSpace as SearchSpace,
 )
-from fluidlite.fluid.contrib.slim.nas.light_nas_strategy import (
-    LightNASStrategy as LightNASStrategy,
-)
-from fluidlite.fluid.contrib.slim.prune.auto_prune_strategy import (
+from fluidlite.fluid.contrib.slim.prune import (
     AutoPruneStrategy as AutoPruneStrategy,
 )
 from fluidlite.fluid.contrib.slim.prune.prune_strategy import (
@@ -42,15 +40,13 @@ from fluidlite.fluid.contrib.slim.quantization.freezing import (
 )
 from fluidlite.fluid.contrib.slim.quantization.post_training_quantization import (
     PostTrainingQuantization as PostTrainingQuantization,
+    WeightQuantization as WeightQuantization,
 )
 from fluidlite.fluid.contrib.slim.quantization.quantization_strategy import (
     QuantizationStrategy as QuantizationStrategy,
 )
 from fluidlite.fluid.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,
-)
-from fluidlite.fluid.contrib.slim.quantization.weight_quantization import (
-    WeightQuantization as WeightQuantization,
 )
 from fluidlite.fluid.contrib.slim.searcher import (
     EvolutionaryController as EvolutionaryController,

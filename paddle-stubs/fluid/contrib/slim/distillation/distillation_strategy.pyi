@@ -4,7 +4,7 @@
 from fluidlite.executor.executor import (
     Executor as Executor,
 )
-from fluidlite.fluid.contrib.slim.core.config import (
+from fluidlite.fluid.contrib.slim.core import (
     Strategy as Strategy,
 )
 from fluidlite.fluid.contrib.slim.distillation import (

@@ -4,7 +4,6 @@
 from . import (
     controller_server as controller_server,
     light_nas_strategy as light_nas_strategy,
-    lock as lock,
     search_agent as search_agent,
     search_space as search_space,
 )
@@ -15,7 +14,6 @@ from fluidlite.fluid.contrib.slim.nas import (
     LightNASStrategy as LightNASStrategy,
     SearchAgent as SearchAgent,
     SearchSpace as SearchSpace,
-)
-from fluidlite.fluid.contrib.slim.nas.lock import (
+    lock as lock,
     unlock as unlock,
 )

@@ -4,7 +4,7 @@
 from fluidlite.fluid.contrib.slim.graph import (
     GraphWrapper as GraphWrapper,
 )
-from fluidlite.fluid.contrib.slim.nas.light_nas_strategy import (
+from fluidlite.fluid.contrib.slim.nas import (
     ControllerServer as ControllerServer,
     Executor as Executor,
     LightNASStrategy as LightNASStrategy,

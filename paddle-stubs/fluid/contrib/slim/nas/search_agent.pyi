@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.contrib.slim.nas.controller_server import (
+from fluidlite.fluid.contrib.slim.nas import (
     SearchAgent as SearchAgent,
 )
 from fluidlite.fluid.small_modules import (

@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.contrib.slim.nas.controller_server import (
+from fluidlite.fluid.contrib.slim.nas import (
     SearchSpace as SearchSpace,
 )

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.contrib.slim.prune.auto_prune_strategy import (
+from fluidlite.fluid.contrib.slim.prune import (
     AutoPruneStrategy as AutoPruneStrategy,
     PruneStrategy as PruneStrategy,
 )

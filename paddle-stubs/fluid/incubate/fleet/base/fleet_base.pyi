@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.contrib.mixed_precision.decorator import (
+from fluidlite.fluid.contrib.mixed_precision import (
     OptimizerWithMixedPrecision as OptimizerWithMixedPrecision,
 )
 from fluidlite.fluid.incubate.fleet.base import (
@@ -18,6 +18,6 @@ from fluidlite.fluid.incubate.fleet.base.fleet_base import (
 from fluidlite.fluid.incubate.fleet.base.role_maker import (
     UserDefinedRoleMaker as UserDefinedRoleMaker,
 )
-from fluidlite.fluid.optimizer.descent import (
+from fluidlite.fluid.optimizer.adaptive import (
     SGDOptimizer as SGD,
 )
