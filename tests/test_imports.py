@@ -25,8 +25,8 @@ LAYERS = [
     {f"fluid.{name}" for name in (
         "layer_helper_base",
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "op_functions", "optimizer", "layers",
-        "nets", "metrics", "io", "profiler", "data", "input", "evaluator", "op", "small_modules",
-        "core", "data_feeder", "unique_name", "weight_norm", "inference", "proto", "trainer_desc", "__init__",
+        "nets", "metrics", "io", "profiler", "data", "evaluator", "op", "small_modules",
+        "core", "data_feeder", "unique_name", "inference", "proto", "trainer_desc", "__init__",
     )},
     {"fluid.dygraph"},
     {"fluid.contrib", "onnx", "weights"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..backend import device_at, device_of, dlpack, moved, on_device, to_host
-from ..backend.cupy_.pinned import is_pinned, pinned_array
+from ..backend.cupy_.pools import is_pinned, pinned_array
 from ..base import callsite
 from ..base import lod as lods
 from ..base.arrays import owned, plain_copy

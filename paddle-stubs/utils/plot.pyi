@@ -4,4 +4,6 @@
 from fluidlite.paddle.utils.plot import (
     PlotData as PlotData,
     Ploter as Ploter,
+    main as main,
+    plot_paddle_curve as plot_paddle_curve,
 )

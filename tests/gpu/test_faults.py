@@ -14,7 +14,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.backend.cupy_ import device as devices
-from fluidlite.backend.cupy_ import pinned, pools
+from fluidlite.backend.cupy_ import pools
 from fluidlite.base import place as places
 from fluidlite.executor.plan_cache import PLANS_KEPT
 from fluidlite.ops.registry import OperatorError
@@ -235,7 +235,7 @@ def test_plans_of_many_shapes_and_nets_take_no_more_and_more_memory(simulation) 
             simulation.machine.devices[0].used,
             simulation.machine.pinned.used,
         )
-        return *own, pinned.counters()["blocks"]
+        return *own, pools.counters()["blocks"]
 
     net = Net(GPU)
     seen = []

@@ -159,7 +159,7 @@ def test_the_consumer_never_waits_for_the_gpu(late, feed_list, monkeypatch) -> N
 
 
 def test_samples_are_put_together_in_page_locked_memory(late, feed_list, monkeypatch) -> None:
-    from fluidlite.backend.cupy_ import pinned, staging
+    from fluidlite.backend.cupy_ import pools, staging
 
     copied = []
     fill = staging.Staging._fill
@@ -171,7 +171,7 @@ def test_samples_are_put_together_in_page_locked_memory(late, feed_list, monkeyp
     for _ in loader():
         pass
     assert copied == [8 * ROWS] * 10  # labels, which are small, and nothing else
-    assert not pinned.is_pinned(np.empty(10))
+    assert not pools.is_pinned(np.empty(10))
     allocated = late.counters.host_mallocs
     for _ in range(3):
         for _ in loader():

@@ -10,7 +10,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import backend
-from fluidlite.backend.cupy_ import pinned
+from fluidlite.backend.cupy_ import pools
 from fluidlite.base.place import CPUPlace, CUDAPlace
 from fluidlite.fluid.data import data
 from fluidlite.framework import Program, program_guard
@@ -101,7 +101,7 @@ def test_memory_of_epochs_is_used_again(gpu, feeds) -> None:
     """Epochs, whole or left early, need no more page-locked memory and memory of the GPU than the first two."""
     loader = DataLoader.from_generator(feeds, capacity=3, return_list=True)
     READERS["samples"](loader)
-    steps, expected, pools = LateSteps(), [], []
+    steps, expected, held = LateSteps(), [], []
     for epoch in range(30 if REAL else 9):
         for k, ((image, label),) in enumerate(loader()):
             steps(image.array, label.array)
@@ -114,8 +114,8 @@ def test_memory_of_epochs_is_used_again(gpu, feeds) -> None:
         steps.check(expected)
         steps.results.clear()
         expected.clear()
-        pools.append(pinned.counters()["bytes"] + pinned.counters()["cached"])
-    assert max(pools[2:]) <= 2 * max(pools[:2])
+        held.append(pools.counters()["bytes"] + pools.counters()["cached"])
+    assert max(held[2:]) <= 2 * max(held[:2])
 
 
 def test_batches_that_are_held(gpu, feeds) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...base.place import CUDAPlace, usable_gpus
 from . import library
-from .pinned import is_pinned
-from .pools import allocated, set_limit
+from .pools import allocated, is_pinned, set_limit
 from .recording import NotCapturable
 
 if TYPE_CHECKING:

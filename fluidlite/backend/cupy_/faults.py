@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.errors import OperatorError, out_of_range
 from . import launch, library
-from .pinned import pinned_array
+from .pools import pinned_array
 
 if TYPE_CHECKING:
     from .device import CudaDevice

@@ -20,9 +20,8 @@ import numpy as np
 from ...base import callsite
 from . import library
 from .device import CudaDevice
-from .pinned import counters as pinned_counters
-from .pinned import is_pinned, pinned_block
-from .pools import allocated
+from .pools import allocated, is_pinned, pinned_block
+from .pools import counters as pinned_counters
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -58,6 +58,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "fluid.contrib.slim.nas.search_space": {"fluid.contrib.slim.nas": "SearchSpace"},
     "fluid.contrib.slim.prune.auto_prune_strategy": {"fluid.contrib.slim.prune": "AutoPruneStrategy | PruneStrategy"},
     "fluid.contrib.slim.quantization.quantization_pass": {"fluid.contrib.slim.quantization.freezing": "AddQuantDequantPass ConvertToInt8Pass OutScaleForInferencePass OutScaleForTrainingPass QuantizationFreezePass TransformForMobilePass", "fluid.contrib.slim.quantization.transform": "QuantizationTransformPass"},
+    "fluid.contrib.slim.quantization.quantization_strategy": {"fluid.contrib.slim.quantization": "QuantizationStrategy | ConvertToInt8Pass IrGraph QuantizationFreezePass QuantizationTransformPass Strategy TransformForMobilePass core io scope_guard"},
     "fluid.contrib.slim.quantization.weight_quantization": {"fluid.contrib.slim.quantization.post_training_quantization": "WeightQuantization"},
     "fluid.contrib.slim.searcher.controller": {"fluid.contrib.slim.searcher": "EvolutionaryController SAController | _logger", "fluid.log_helper": "| get_logger"},
     "fluid.contrib.utils.hdfs_utils": {"fluid.contrib.utils": "HDFSClient multi_download multi_upload | _logger by_url getfilelist"},
@@ -104,9 +105,9 @@ VIEWS: dict[str, dict[str, str]] = {
     "paddle.incubate": {"paddle.incubate": "hapi"},
     "paddle.incubate.hapi": {"paddle.incubate.hapi": "distributed vision"},
     "paddle.incubate.hapi.distributed": {"paddle.hapi.distributed": "DistributedBatchSampler"},
-    "paddle.incubate.hapi.vision": {"paddle.incubate.hapi.vision": "transforms", "paddle.vision.transforms": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
-    "paddle.incubate.hapi.vision.transforms": {"paddle.incubate.hapi.vision.transforms": "transforms", "paddle.vision.transforms": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
-    "paddle.incubate.hapi.vision.transforms.transforms": {"paddle.vision.transforms": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
+    "paddle.incubate.hapi.vision": {"paddle.incubate.hapi.vision": "transforms", "paddle.vision": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
+    "paddle.incubate.hapi.vision.transforms": {"paddle.incubate.hapi.vision.transforms": "transforms", "paddle.vision": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
+    "paddle.incubate.hapi.vision.transforms.transforms": {"paddle.vision": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
     "paddle.nn.functional.vision": {"paddle.nn.functional.common": "affine_grid grid_sample"},
     "paddle.nn.layer.activation": {"paddle.nn.layer.of_functions": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Maxout Mish ReLU ReLU6 SELU Sigmoid Silu Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU PReLU"},
     "paddle.nn.layer.container": {"paddle.nn.layer.common": "LayerDict LayerList ParameterList Sequential"},
@@ -118,8 +119,11 @@ VIEWS: dict[str, dict[str, str]] = {
     "paddle.regularizer": {"paddle.small_modules": "L1Decay L2Decay"},
     "paddle.static.input": {"paddle.static": "InputSpec data"},
     "paddle.sysconfig": {"paddle.small_modules": "get_include get_lib"},
+    "paddle.utils.plotcurve": {"paddle.utils.plot": "main plot_paddle_curve"},
     "paddle.utils.preprocess_img": {"paddle.utils.preprocess_util": "DiskImage ImageClassificationDatasetCreater | Dataset DatasetCreater Label get_label_set_from_dir list_images save_file", "paddle.utils.image_util": "resize_image | crop_img"},
     "paddle.version": {"paddle.small_modules": "commit full_version istaged major minor mkl patch rc show with_mkl"},
+    "paddle.vision.datasets": {"paddle.vision": "MNIST Cifar10 Cifar100"},
+    "paddle.vision.transforms": {"paddle.vision": "Compose Normalize RandomCrop RandomHorizontalFlip ToTensor Transpose normalize to_tensor"},
 }
 # fmt: on
 """Module -> the module that defines its names -> these names. A module with others below it is a package.

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...backend.cupy_ import chains, launch
+from ...backend.cupy_ import launch
+from ...backend.cupy_.launchers import elementwise
 from ...base.sizes import middle, product
 from ...ops.kernels.fusion import REAL, Operand, Repeated, Step, Steps
 from ...ops.registry import OpView, grad_name
@@ -23,9 +24,9 @@ _SAME = "same"
 
 
 class _Run(ElementwiseRun):
-    """Launches of operators; the steps are functions of `backend/cupy_/chains.py`."""
+    """Launches of operators; the steps are functions of `backend/cupy_/launchers/elementwise.py`."""
 
-    most_steps = chains.MOST_STEPS
+    most_steps = elementwise.MOST_STEPS
     owns_results = True
 
     def steps_of(self, each: Instruction) -> Steps | None:
@@ -47,7 +48,10 @@ class _Run(ElementwiseRun):
         if sum(any(step.kernel != _SAME for step in part.steps) for part in parts) < 2:
             return None
         made = {name for part in parts for name in part.made}
-        if len({name for part in parts for name in part.read} - made) + len(results) > chains.MOST_ARRAYS:
+        if (
+            len({name for part in parts for name in part.read} - made) + len(results)
+            > elementwise.MOST_ARRAYS
+        ):
             return None
         # Of each name that is made the number of its step, or the input that it is.
         values: dict[Operand, Operand | int] = {}
@@ -60,7 +64,7 @@ class _Run(ElementwiseRun):
         read = [one for _, operands in steps for one in operands]
         inputs = [one for one in dict.fromkeys(read) if one is not None and not isinstance(one, int)]
         stored = [value for value in dict.fromkeys(map(values.get, results)) if isinstance(value, int)]
-        if not stored or len(inputs) + len(stored) > chains.MOST_ARRAYS:
+        if not stored or len(inputs) + len(stored) > elementwise.MOST_ARRAYS:
             return None
 
         def number(value: Operand | int) -> int | None:
@@ -68,10 +72,11 @@ class _Run(ElementwiseRun):
                 return None
             return len(inputs) + value if isinstance(value, int) else inputs.index(value)
 
-        chain = chains.Chain(
+        chain = elementwise.Chain(
             tuple(isinstance(one, Repeated) for one in inputs),
             tuple(
-                chains.Step(step.kernel, tuple(map(number, each)), len(step.floats)) for step, each in steps
+                elementwise.Step(step.kernel, tuple(map(number, each)), len(step.floats))
+                for step, each in steps
             ),
             tuple(len(inputs) + value for value in stored),
         )
@@ -92,7 +97,7 @@ class _FusedChain:
     `results`: name -> the number of the stored value, or the input that it is, in the order of `shapes`.
     """
 
-    chain: chains.Chain
+    chain: elementwise.Chain
     inputs: Sequence[str | Repeated]
     results: Mapping[str, Any]
     numbers: Sequence[float]
@@ -107,7 +112,7 @@ class _FusedChain:
             outputs = one_by_one(self.launches, device, get)
             return {name: outputs[name] for name in self.results}
         layouts = [None if one is None else (one.count, one.stretch) for one in repeated]
-        outs = chains.run(device, self.chain, arrays, layouts, self.numbers, self.shapes[0])
+        outs = elementwise.run(device, self.chain, arrays, layouts, self.numbers, self.shapes[0])
         return {
             name: (outs[value] if isinstance(value, int) else get(value)).reshape(shape)
             for (name, value), shape in zip(self.results.items(), self.shapes, strict=True)

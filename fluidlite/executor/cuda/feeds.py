@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...backend.cupy_ import library
-from ...backend.cupy_.pinned import pinned_array
+from ...backend.cupy_.pools import pinned_array
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice

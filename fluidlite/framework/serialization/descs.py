@@ -18,7 +18,7 @@ from ..operator import Operator
 from ..program import Program
 from ..variable import Variable
 from . import proto
-from .attr_types import wire_type
+from .proto import wire_type
 
 
 class AttrType(IntEnum):

@@ -9,7 +9,6 @@ from . import (
     layers,
     products,
     recurrent,
-    sequences,
     shapes,
     values,
     windows,

@@ -1,5 +1,5 @@
 """Exporters of Fluid's operators to ONNX nodes, by topic. Importing this fills the table."""
 
-from . import branches, images, math, recurrent, sequences, tensors
+from . import control, images, math, recurrent, tensors
 
-__all__ = ["branches", "images", "math", "recurrent", "sequences", "tensors"]
+__all__ = ["control", "images", "math", "recurrent", "tensors"]

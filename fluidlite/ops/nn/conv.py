@@ -344,7 +344,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
         sequences=Sequences(source=None if transposed else FIRST),
         grad_grad=double_grad("Output", ("Input", "Filter")),
         native=(partial(_native, transposed=transposed), partial(_native_grad, transposed=transposed)),
-        cuda=(f"convolution.forward:{what}", f"convolution.gradient:{what}"),
+        cuda=(f"windows.forward:{what}", f"windows.gradient:{what}"),
     )
 
 
@@ -399,7 +399,7 @@ for _type, _dims in (("conv2d", 2), ("depthwise_conv2d", 2), ("conv3d", 3)):
             _second(*_kernels),
             _attrs,
             (*_WANTED, "Bias"),
-            f"convolution.double_grad:{_what}",
+            f"windows.double_grad:{_what}",
         )
 
 

@@ -245,7 +245,7 @@ def _register_pool(op_type: str, dims: int) -> None:
         keep_out=("Out",),
         second=(_pool_double_grad, ()),
         native=(lambda op: _call(op, "", ("X", "Out")), _native_grad),
-        cuda=("pooling.pool", "pooling.pool_gradient"),
+        cuda=("windows.pool", "windows.pool_gradient"),
     )
 
 
@@ -290,7 +290,7 @@ def _register_indexed(op_type: str, dims: int) -> None:
         sequences=Sequences(source=None),
         no_grad=("Mask",),
         second=(_pool_with_index_double_grad, ()),
-        cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
+        cuda=("windows.pool_with_index", "windows.pool_with_index_gradient"),
     )
 
 

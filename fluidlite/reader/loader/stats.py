@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._ext import collate, queue, shm
-from ...backend.cupy_ import pinned, staging
+from ...backend.cupy_ import pools, staging
 from ...base.reports.texts import Text
 from ..threaded import live_threads
 from ..worker.pool import live_processes
@@ -166,6 +166,6 @@ def leaks() -> dict[str, int]:
         "items": queues["items"],
         "slots": collate.counters()["live_blocks"],
         "segments": shm.counters()["mappings"],
-        "pinned": pinned.counters()["batches"],
+        "pinned": pools.counters()["batches"],
         "device_blocks": staging.counters()["blocks"],
     }

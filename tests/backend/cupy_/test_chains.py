@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fluidlite import backend
-from fluidlite.backend.cupy_ import chains
-from fluidlite.backend.cupy_.chains import Chain, Step
+from fluidlite.backend.cupy_.launchers import elementwise
+from fluidlite.backend.cupy_.launchers.elementwise import Chain, Step
 
 from .agreement import gpu, rand, same
 
@@ -13,7 +13,9 @@ from .agreement import gpu, rand, same
 def run(chain, inputs, layouts, numbers, shape):
     device = gpu()
     with device.active():
-        outs = chains.run(device, chain, [device.put(array) for array in inputs], layouts, numbers, shape)
+        outs = elementwise.run(
+            device, chain, [device.put(array) for array in inputs], layouts, numbers, shape
+        )
     return [backend.to_host(out) for out in outs]
 
 
@@ -56,16 +58,16 @@ def test_one_launch_compiled_once(simulation):
     x = device.put(rand(1000))
     chain = Chain((False,), (Step("exp_of", (0,), 3), Step("square_of", (1,), 3)), (2,))
     with device.active():
-        chains.run(device, chain, [x], [None], [0.0] * 6, (1000,))
+        elementwise.run(device, chain, [x], [None], [0.0] * 6, (1000,))
         simulation.counters.reset()
-        chains.run(device, chain, [x], [None], [0.0] * 6, (1000,))
+        elementwise.run(device, chain, [x], [None], [0.0] * 6, (1000,))
     assert (simulation.counters.launches, simulation.counters.syncs) == (1, 0)
-    assert chains._kernel.cache_info().currsize == 1
+    assert elementwise._kernel.cache_info().currsize == 1
 
 
 def test_every_function_is_there():
     """Steps name functions that the macros make of the operators' own kernels."""
-    code = chains.source(Chain((False,), (Step("exp_of", (0,), 3),), (1,)))
+    code = elementwise.source(Chain((False,), (Step("exp_of", (0,), 3),), (1,)))
     for name in ("UNARY(relu,", "UNARY(floor,", "BINARY(div,"):
         assert name in code
     assert "#include" not in code

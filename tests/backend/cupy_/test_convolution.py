@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from fluidlite.backend.cupy_ import dnn, patches
+from fluidlite.backend.cupy_ import blas, dnn
 from fluidlite.backend.cupy_.device import device
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.base.windows import forward_geometry
@@ -263,5 +263,5 @@ def test_refused_by_the_environment(simulation, monkeypatch):
 def test_parts_of_a_batch():
     g = forward_geometry((4, 4), (3, 3), (1, 1), (1, 1), (1, 1), "EXPLICIT")
     huge = 1 << 28
-    assert list(patches._parts(3, huge, g, 4)) == [(0, 1), (1, 2), (2, 3)]
-    assert list(patches._parts(3, 1, g, 4)) == [(0, 3)]
+    assert list(blas._parts(3, huge, g, 4)) == [(0, 1), (1, 2), (2, 3)]
+    assert list(blas._parts(3, 1, g, 4)) == [(0, 3)]

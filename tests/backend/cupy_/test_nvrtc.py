@@ -6,8 +6,9 @@ from importlib import util
 
 import pytest
 
-from fluidlite.backend.cupy_ import chains, launch
-from fluidlite.backend.cupy_.chains import Chain, Step
+from fluidlite.backend.cupy_ import launch
+from fluidlite.backend.cupy_.launchers import elementwise
+from fluidlite.backend.cupy_.launchers.elementwise import Chain, Step
 from fluidlite.backend.cupy_.library import load_builtins
 
 FILES = sorted(path.stem for path in pathlib.Path(launch.__file__).with_name("cuda").glob("*.cu"))
@@ -65,5 +66,5 @@ def test_it_compiles_without_warnings(nvrtc, name, scalar):
 @pytest.mark.parametrize("scalar", ["float", "double"])
 def test_chains_compile_without_warnings(nvrtc, scalar):
     steps = (Step("sub_of_both", (0, 1)), Step("gelu_slope", (None, 2), 3), Step("floor_of", (3,), 3))
-    source = chains.source(Chain((False, True), (*steps, Step("scaled", (4,), 3)), (3, 5)))
+    source = elementwise.source(Chain((False, True), (*steps, Step("scaled", (4,), 3)), (3, 5)))
     assert not messages(nvrtc, source, [f"SCALAR={scalar}"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fluidlite import backend
-from fluidlite.backend.cupy_ import pinned, staging
+from fluidlite.backend.cupy_ import pools, staging
 from fluidlite.base.place import CUDAPlace
 from tests.simulated_cuda.install import simulated
 from tests.simulated_cuda.memory import device_view
@@ -21,7 +21,7 @@ def gpu(request):
     with simulated(seed=request.param) as simulation:
         yield simulation
         gc.collect()
-        assert staging.counters() == {"blocks": 0} and pinned.counters()["blocks"] == 0
+        assert staging.counters() == {"blocks": 0} and pools.counters()["blocks"] == 0
 
 
 def device():
@@ -72,7 +72,7 @@ def test_many_threads_copy_what_is_very_big(gpu, monkeypatch) -> None:
 
 def test_page_locked_memory_is_not_copied(gpu) -> None:
     here = staging.Staging(device())
-    array = pinned.pinned_array((300, 300), "float32")
+    array = pools.pinned_array((300, 300), "float32")
     array[:] = 1
     copied = here.copy([array])
     array[:] = 2  # too early: the copy reads it later, unless chance would have it
@@ -129,7 +129,7 @@ def test_a_failure_leaks_nothing() -> None:
         with pytest.raises(MemoryError, match="4400000 bytes to GPU 0.*smaller batches"):
             here.copy(arrays)
         gc.collect()  # the error's frames
-        assert staging.counters() == {"blocks": 0} and pinned.counters()["blocks"] == 0
+        assert staging.counters() == {"blocks": 0} and pools.counters()["blocks"] == 0
         copied = here.copy(arrays[:1])
         copied.join()
         assert (device().get(copied.arrays[0]) == 1).all()
@@ -141,10 +141,10 @@ def test_memory_to_put_batches_together_in(gpu, monkeypatch) -> None:
     memory = staging.StagingMemory(device())
     assert memory.block(100) is None  # a few bytes
     block = memory.block(100_000)
-    assert block is not None and pinned.is_pinned(block) and block.nbytes >= 100_000
-    assert pinned.counters()["batches"] == 1
-    assert pinned.is_pinned(memory.empty((200, 200), "float32"))
-    assert not pinned.is_pinned(memory.empty((2, 2), "float32"))
+    assert block is not None and pools.is_pinned(block) and block.nbytes >= 100_000
+    assert pools.counters()["batches"] == 1
+    assert pools.is_pinned(memory.empty((200, 200), "float32"))
+    assert not pools.is_pinned(memory.empty((2, 2), "float32"))
     assert memory.empty((20_000,), object).dtype == object
     monkeypatch.setattr(staging, "PINNED_LIMIT", 150_000)
     assert memory.block(100_000) is None
@@ -198,4 +198,4 @@ def test_steps_see_their_batches(cuda) -> None:
     numbers = [tuple(float(device().get(each)) for each in step) for step in found]
     assert numbers == [(k, k, 3 * k) for k in range(60)]
     here.close()
-    assert pinned.counters()["batches"] == 0 and staging.counters()["blocks"] == 0
+    assert pools.counters()["batches"] == 0 and staging.counters()["blocks"] == 0

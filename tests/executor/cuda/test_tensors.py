@@ -8,7 +8,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.backend import on_device
-from fluidlite.backend.cupy_.pinned import is_pinned
+from fluidlite.backend.cupy_.pools import is_pinned
 from fluidlite.executor.tensor_files import read_tensors, write_tensor
 
 from .programs import Net, batches

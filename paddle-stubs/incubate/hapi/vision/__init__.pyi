@@ -4,7 +4,7 @@
 from . import (
     transforms as transforms,
 )
-from fluidlite.paddle.vision.transforms import (
+from fluidlite.paddle.vision import (
     BrightnessTransform as BrightnessTransform,
     ColorJitter as ColorJitter,
     ContrastTransform as ContrastTransform,

@@ -17,7 +17,7 @@ from ....layers.control_flow.branching import select_input
 from ....layers.control_flow.conditional_block import ConditionalBlock
 from ...nested import replaced
 from . import values
-from .records import TensorRecords, growing
+from .containers import TensorRecords, growing
 from .slots import Attribute, Contents, Objects, Slot, Slots, same
 from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 

@@ -25,9 +25,9 @@ from ....layers import shape as shape_of
 from ....optimizer.schedules import LearningRateDecay
 from .. import source
 from ..rewriting import Refusal
-from . import iterables, values
+from . import containers, values
 from .branching import choose, deciding, given
-from .records import TensorRecords
+from .containers import TensorRecords
 from .values import here, is_tensor, scalar
 
 helpers: Any = None
@@ -150,20 +150,20 @@ def call(function: Any) -> Any:
 
 
 def _range(*args: Any) -> Any:
-    return iterables.Range(*args) if any(is_tensor(arg) for arg in args) else range(*args)
+    return containers.Range(*args) if any(is_tensor(arg) for arg in args) else range(*args)
 
 
 def _enumerate(items: Any, start: Any = 0) -> Any:
-    source = iterables.of(items)
-    return enumerate(items, start) if source is None else iterables.Numbered(source, start)
+    source = containers.of(items)
+    return enumerate(items, start) if source is None else containers.Numbered(source, start)
 
 
 def _zip(*several: Any, **options: Any) -> Any:
-    sources = [iterables.of(items) for items in several]
+    sources = [containers.of(items) for items in several]
     if not any(sources):
         return zip(*several, **options)  # noqa: B905
-    return iterables.Together(
-        [one or iterables.Items(items) for one, items in zip(sources, several, strict=True)]
+    return containers.Together(
+        [one or containers.Items(items) for one, items in zip(sources, several, strict=True)]
     )
 
 
@@ -172,7 +172,7 @@ def _len(value: Any) -> Any:
         return value.length()
     if not is_tensor(value):
         return len(value)
-    count = iterables.Rows(value)
+    count = containers.Rows(value)
     known = count.known()
     return values.as_number(count.count()) if known is None else known
 
@@ -279,7 +279,7 @@ def numpy(value: Any) -> Any:
 
 def rows(items: Any) -> Any:
     """The iterable of a comprehension."""
-    source = iterables.of(items)
+    source = containers.of(items)
     return items if source is None else list(source)
 
 

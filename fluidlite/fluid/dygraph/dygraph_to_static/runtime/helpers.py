@@ -5,8 +5,8 @@ import sys
 from . import calls
 from .branching import and_, choose, compare, if_, not_, or_
 from .calls import assert_, call, known, numpy, raised, result, rows, shape
+from .containers import at
 from .looping import for_, while_
-from .records import at
 
 __all__ = [
     "and_",

@@ -25,8 +25,7 @@ from .branching import (
     known_truth,
     values_text,
 )
-from .iterables import Source, of
-from .records import TensorRecords
+from .containers import Source, TensorRecords, of
 from .slots import Attribute, Contents, Objects, Slot, Slots, same
 from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 

@@ -30,6 +30,9 @@ from fluidlite.fluid.contrib.slim.prune.pruner import (
     Pruner as Pruner,
     StructurePruner as StructurePruner,
 )
+from fluidlite.fluid.contrib.slim.quantization import (
+    QuantizationStrategy as QuantizationStrategy,
+)
 from fluidlite.fluid.contrib.slim.quantization.freezing import (
     AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
@@ -41,9 +44,6 @@ from fluidlite.fluid.contrib.slim.quantization.freezing import (
 from fluidlite.fluid.contrib.slim.quantization.post_training_quantization import (
     PostTrainingQuantization as PostTrainingQuantization,
     WeightQuantization as WeightQuantization,
-)
-from fluidlite.fluid.contrib.slim.quantization.quantization_strategy import (
-    QuantizationStrategy as QuantizationStrategy,
 )
 from fluidlite.fluid.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,

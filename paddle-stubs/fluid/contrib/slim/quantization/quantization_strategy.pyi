@@ -14,12 +14,7 @@ from fluidlite.fluid import (
     core as core,
     io as io,
 )
-from fluidlite.fluid.contrib.slim.quantization.freezing import (
-    AddQuantDequantPass as AddQuantDequantPass,
-    OutScaleForInferencePass as OutScaleForInferencePass,
-    OutScaleForTrainingPass as OutScaleForTrainingPass,
-)
-from fluidlite.fluid.contrib.slim.quantization.quantization_strategy import (
+from fluidlite.fluid.contrib.slim.quantization import (
     ConvertToInt8Pass as ConvertToInt8Pass,
     IrGraph as IrGraph,
     QuantizationFreezePass as QuantizationFreezePass,
@@ -28,6 +23,11 @@ from fluidlite.fluid.contrib.slim.quantization.quantization_strategy import (
     Strategy as Strategy,
     TransformForMobilePass as TransformForMobilePass,
     scope_guard as scope_guard,
+)
+from fluidlite.fluid.contrib.slim.quantization.freezing import (
+    AddQuantDequantPass as AddQuantDequantPass,
+    OutScaleForInferencePass as OutScaleForInferencePass,
+    OutScaleForTrainingPass as OutScaleForTrainingPass,
 )
 from fluidlite.fluid.small_modules import (
     get_logger as get_logger,

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.vision.transforms import (
+from fluidlite.paddle.vision import (
     BrightnessTransform as BrightnessTransform,
     ColorJitter as ColorJitter,
     ContrastTransform as ContrastTransform,

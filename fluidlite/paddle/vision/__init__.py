@@ -1,5 +1,0 @@
-"""Data sets of images, and transforms (`paddle.vision`)."""
-
-from . import datasets, transforms
-
-__all__ = ["datasets", "transforms"]
