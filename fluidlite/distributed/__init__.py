@@ -4,8 +4,9 @@ Under this name Fluid has its first parameter servers, whose modules are not her
 """
 
 from ..base import missing
-from .communicator import Alone, Communicator, DistributedError, RankLost, world
+from .communicator import Alone, Communicator, DistributedError, RankLost
 from .environment import Trainer, trainer
+from .processes import world
 
 __all__ = [
     "Alone",

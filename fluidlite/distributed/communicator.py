@@ -1,26 +1,20 @@
-"""Collective operations on arrays: the interface, its implementation for one process, and the communicator of a
-run.
+"""Collective operations on arrays: the interface, and its implementation for a single process.
 
-Headers are compared before each message, so that processes that call different operations get an error instead
-of wrong numbers. Nothing is pickled.
+Headers are compared before each message, so that processes that call different operations get an error instead of wrong
+numbers. Nothing is pickled.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import context
-from ..base.errors import EnforceNotMet, NotSupportedError, public
-from . import environment
+from ..base.errors import EnforceNotMet, public
 
 if TYPE_CHECKING:
-    from .by_mpi import ByMPI
-
+    pass
 
 REDUCTIONS = ("sum", "prod", "max", "min")
 """The reductions, in the order of Fluid's attribute `reduce_type`."""
@@ -146,65 +140,3 @@ def check_reduction(reduction: str) -> None:
     """Raise ValueError for an unknown reduction."""
     if reduction not in REDUCTIONS:
         raise ValueError(f"a reduction is one of {', '.join(REDUCTIONS)}, got {reduction!r}")
-
-
-_ALONE = Alone()
-_found: ByMPI | None = None
-_lock = threading.Lock()
-
-
-def world() -> Communicator:
-    """The Communicator of all processes of the run, PADDLE_TRAINERS_NUM.
-
-    Raises NotSupportedError without mpi4py, DistributedError if MPI has another number of processes or, for processes
-    that were not started by mpiexec, if they do not find each other.
-    """
-    global _found
-    here = environment.trainer()
-    if here.count <= 1:
-        return _ALONE
-    with _lock:
-        if _found is None:
-            _found = _connected(here)
-            context.before_step.append(_found.begin_step)
-    if _found.owner != os.getpid():
-        raise DistributedError(
-            "a process forked from one of the run cannot communicate with the others: only its parent can"
-        )
-    if _found.size != here.count:
-        raise _other_number(here.count, _found.size)
-    return _found
-
-
-def _connected(here: environment.Trainer) -> ByMPI:
-    try:
-        import mpi4py  # noqa: F401 - which does not start MPI yet
-
-        if not environment.is_started_by_mpi():
-            from .joining import join
-
-            join(here)
-        from .by_mpi import ByMPI
-    except DistributedError:
-        raise
-    except (ImportError, RuntimeError) as error:
-        raise NotSupportedError(
-            f"PADDLE_TRAINERS_NUM says that {here.count} processes train together, which needs MPI: "
-            f"pip install 'fluidlite[mpi]' ({error})"
-        ) from error
-    communicator = ByMPI()
-    if communicator.size != here.count:
-        raise _other_number(here.count, communicator.size)
-    if communicator.rank != here.rank:
-        raise DistributedError(
-            f"PADDLE_TRAINER_ID is {here.rank}, but this process is rank {communicator.rank} in MPI: leave it to the "
-            "launcher"
-        )
-    return communicator
-
-
-def _other_number(expected: int, started: int) -> DistributedError:
-    return DistributedError(
-        f"PADDLE_TRAINERS_NUM says that {expected} processes train together, but MPI has started {started}: start them "
-        f"with `fluidlite launch -n {expected} SCRIPT`"
-    )

@@ -282,6 +282,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".common": "AlphaDropout Bilinear CosineSimilarity Dropout Dropout2D Dropout3D Embedding Flatten Identity LayerDict LayerList Linear Pad1D Pad2D Pad3D PairwiseDistance ParameterList PixelShuffle Sequential Unfold Upsample UpsamplingBilinear2D UpsamplingNearest2D ZeroPad2D",
             ".conv": "Conv1D Conv1DTranspose Conv2D Conv2DTranspose Conv3D Conv3DTranspose",
             ".norm": "BatchNorm BatchNorm1D BatchNorm2D BatchNorm3D GroupNorm InstanceNorm1D InstanceNorm2D InstanceNorm3D LayerNorm LocalResponseNorm SpectralNorm SyncBatchNorm",
+            ".of_functions": "AdaptiveAvgPool1D AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool1D AdaptiveMaxPool2D AdaptiveMaxPool3D AvgPool1D AvgPool2D AvgPool3D BCELoss BCEWithLogitsLoss CELU CosineEmbeddingLoss CrossEntropyLoss ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh HingeEmbeddingLoss KLDivLoss L1Loss LeakyReLU LogSigmoid LogSoftmax MSELoss MarginRankingLoss MaxPool1D MaxPool2D MaxPool3D Maxout Mish NLLLoss PReLU ReLU ReLU6 SELU Sigmoid Silu SmoothL1Loss Softmax Softplus Softshrink Softsign Swish Tanh Tanhshrink ThresholdedReLU TripletMarginLoss",
             ".rnn": "BiRNN GRU GRUCell LSTM LSTMCell RNN RNNCellBase SimpleRNN SimpleRNNCell",
             ".transformer": "MultiHeadAttention Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
         },

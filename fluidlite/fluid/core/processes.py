@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import EnforceNotMet
-from ...distributed.communicator import world
+from ...distributed.processes import world
 
 __all__ = ["Gloo"]
 

@@ -6,9 +6,8 @@ and the eager tensors that they meet (parameters, buffers) become persistable va
 
 import logging
 
-from .models import create_program_from_desc, extract_vars
+from .models import TracedLayer, create_program_from_desc, extract_vars
 from .static_function import StaticFunction, declarative, dygraph_to_static_func
-from .traced import TracedLayer
 from .translator import ProgramTranslator
 
 logger = logging.getLogger("fluid")

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .common import *  # noqa: F403
     from .conv import *  # noqa: F403
     from .norm import *  # noqa: F403
+    from .of_functions import *  # noqa: F403
     from .rnn import *  # noqa: F403
     from .transformer import *  # noqa: F403
 else:
