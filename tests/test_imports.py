@@ -31,7 +31,7 @@ LAYERS = [
     {"fluid.dygraph"},
     {"fluid.contrib", "onnx", "weights"},
     {"fluid.graphviz"},
-    {f"fluid.{name}" for name in ("install_check", "debugger", "transpiler")},
+    {f"fluid.{name}" for name in ("debugger", "transpiler")},
     {"fluid.communicator"},
     {"fluid.incubate"},
     {"__init__"},

@@ -1,4 +1,4 @@
-"""Programs as text and as pictures; finding results that are not finite (`fluid.debugger`)."""
+"""Programs as text and pictures, finding results that are not finite (`fluid.debugger`); `fluid.install_check`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import FLOATS, VarType, to_numpy
-from ..executor import Executor, Scope, as_numpy
-from ..framework import Block, Operator, OpRole, Program, Variable, default_main_program
+from ..base.place import CPUPlace, CUDAPlace, Place, cpu_places, cuda_device_count
+from ..base.unique_name import guard as names
+from ..executor import Executor, Scope, as_numpy, scope_guard
+from ..executor.parallel.compiler import CompiledProgram
+from ..framework import Block, Operator, OpRole, Program, Variable, default_main_program, program_guard
+from .dygraph import Layer, Linear, guard, to_variable
 from .graphviz import GraphPreviewGenerator, Node
+from .layers import data, fc, reduce_sum
+from .optimizer import SGD
 
 reprtpl = "{ttype} {name} ({reprs})"
 
@@ -201,3 +207,35 @@ def run_fast_nan_inf_debug(
 def _may_be_infinite(block: Block, name: str) -> bool:
     var = block.vars.get(name)
     return var is not None and var.type == VarType.LOD_TENSOR and var.dtype in FLOATS
+
+
+class SimpleLayer(Layer):
+    """A fully connected layer, `input_size` to 3, whose results are added up."""
+
+    def __init__(self, input_size: int) -> None:
+        super().__init__()
+        self._linear1 = Linear(input_size, 3)
+
+    def forward(self, inputs: object) -> object:
+        return reduce_sum(self._linear1(inputs))
+
+
+def run_check() -> None:
+    """Train a small network on one device, on two CPU places, and in dygraph mode, and say that it works.
+
+    Raises what fails. Nothing of the caller's programs, names and scopes is touched.
+    """
+    place: Place = CUDAPlace(0) if cuda_device_count() else CPUPlace()
+    batch = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
+    main, startup = Program(), Program()
+    with program_guard(main, startup), names(), scope_guard(Scope()):
+        loss = reduce_sum(fc(data("inp", [2], dtype="float32"), 3))
+        SGD(0.01).minimize(loss)
+        exe = Executor(place)
+        exe.run(startup)
+        exe.run(main, feed={"inp": batch}, fetch_list=[loss])
+        two = CompiledProgram(main).with_data_parallel(loss.name, places=cpu_places(2))
+        Executor(CPUPlace()).run(two, feed={"inp": np.repeat(batch, 2, 0)}, fetch_list=[loss])
+    with guard(place), names():
+        SimpleLayer(2)(to_variable(batch)).backward()  # type: ignore[attr-defined]
+    print(f"fluidlite works on {place!r}: programs, data parallelism and dygraph mode.")

@@ -1,7 +1,7 @@
 """Tables of removed names: for each module, the target of a name (`module:attribute`) and today's spelling.
 
 `docs/old_scripts.md` has them as tables. A name is put back only where it is missing, so that the tables serve all
-versions; what has no name of its own today is in `substitutes.py` and `pictures.py`.
+versions; what has no name of its own today is in `substitutes.py` and `removed_modules.py`.
 """
 
 from __future__ import annotations
@@ -151,13 +151,21 @@ NAMES: dict[str, dict[str, Old]] = {
     "scipy.misc": {
         **_same("scipy.special", "comb factorial logsumexp"),
         **_ours(
-            f"{_OURS}.pictures",
+            f"{_OURS}.removed_modules",
             imread="np.asarray(PIL.Image.open(path))",
             imsave="PIL.Image.fromarray(a).save",
         ),
-        **_ours(f"{_OURS}.pictures", imresize="PIL.Image.fromarray(a).resize", toimage="PIL.Image.fromarray"),
-        **_ours(f"{_OURS}.pictures", imrotate="PIL.Image.fromarray(a).rotate", fromimage="np.asarray(image)"),
-        **_ours(f"{_OURS}.pictures", bytescale="array operations of your own"),
+        **_ours(
+            f"{_OURS}.removed_modules",
+            imresize="PIL.Image.fromarray(a).resize",
+            toimage="PIL.Image.fromarray",
+        ),
+        **_ours(
+            f"{_OURS}.removed_modules",
+            imrotate="PIL.Image.fromarray(a).rotate",
+            fromimage="np.asarray(image)",
+        ),
+        **_ours(f"{_OURS}.removed_modules", bytescale="array operations of your own"),
     },
     "PIL": {name: Old("PIL:__version__", "PIL.__version__") for name in ("PILLOW_VERSION", "VERSION")},
     "PIL.Image": {
@@ -234,10 +242,10 @@ METHODS: dict[str, dict[str, Old]] = {
         }.items()
     },
     "getsize": {
-        f"PIL.ImageFont.{name}": Old(f"{_OURS}.pictures:getsize", "getbbox")
+        f"PIL.ImageFont.{name}": Old(f"{_OURS}.removed_modules:getsize", "getbbox")
         for name in ("ImageFont", "FreeTypeFont", "TransposedFont")
     },
-    "textsize": {"PIL.ImageDraw.ImageDraw": Old(f"{_OURS}.pictures:textsize", "textbbox")},
+    "textsize": {"PIL.ImageDraw.ImageDraw": Old(f"{_OURS}.removed_modules:textsize", "textbbox")},
     "iteritems": _pandas(DataFrame="pandas:DataFrame.items", Series="pandas:Series.items"),
     "as_matrix": _pandas(DataFrame="pandas:DataFrame.to_numpy", Series="pandas:Series.to_numpy"),
     "append": {

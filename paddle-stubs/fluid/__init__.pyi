@@ -43,6 +43,7 @@ from . import (
     parallel_executor as parallel_executor,
     param_attr as param_attr,
     profiler as profiler,
+    proto as proto,
     reader as reader,
     regularizer as regularizer,
     trainer_desc as trainer_desc,
@@ -139,7 +140,6 @@ from fluidlite import (
 )
 from fluidlite.fluid import (
     core as core_avx,
-    proto as proto,
 )
 from fluidlite.fluid.incubate import (
     data_generator as data_generator,

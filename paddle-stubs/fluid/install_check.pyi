@@ -15,19 +15,19 @@ from fluidlite.fluid import (
     optimizer as optimizer,
     unique_name as unique_name,
 )
-from fluidlite.fluid.dygraph import (
-    nn as nn,
-)
-from fluidlite.fluid.initializer import (
-    ConstantInitializer as Constant,
-)
-from fluidlite.fluid.install_check import (
+from fluidlite.fluid.debugger import (
     Layer as Layer,
     Program as Program,
     SimpleLayer as SimpleLayer,
     cpu_places as cpu_places,
     program_guard as program_guard,
     run_check as run_check,
+)
+from fluidlite.fluid.dygraph import (
+    nn as nn,
+)
+from fluidlite.fluid.initializer import (
+    ConstantInitializer as Constant,
 )
 from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,

@@ -64,10 +64,10 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {
             "...eager.tracer": "BackwardStrategy",
+            "..io.state": "load_dygraph save_dygraph",
             "..optimizer.epoch_schedules": "LambdaDecay MultiStepDecay ReduceLROnPlateau StepDecay",
             "..optimizer.schedules": "CosineDecay ExponentialDecay InverseTimeDecay LinearLrWarmup NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay",
             ".base": "Tracer disable_dygraph disable_imperative enable_dygraph enable_imperative enabled grad guard no_grad to_variable",
-            ".checkpoint": "load_dygraph save_dygraph",
             ".container": "LayerList ParameterList Sequential",
             ".jit": "ProgramTranslator TracedLayer declarative dygraph_to_static_func",
             ".jit.models": "StaticModelRunner",
@@ -126,7 +126,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "fluidlite.fluid.layers": (
         {
             ".control_flow": "Print array_length array_read array_write autoincreased_step_counter create_array increment tensor_array_to_tensor case cond switch_case Switch DynamicRNN reorder_lod_tensor_by_rank IfElse While while_loop StaticRNN",
-            ".detection": "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign density_prior_box iou_similarity polygon_box_transform prior_box target_assign retinanet_detection_output retinanet_target_assign sigmoid_focal_loss yolo_box yolov3_loss collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool detection_output multi_box_head ssd_loss generate_mask_labels locality_aware_nms matrix_nms multiclass_nms",
+            ".detection": "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign density_prior_box iou_similarity polygon_box_transform prior_box target_assign generate_mask_labels locality_aware_nms matrix_nms multiclass_nms retinanet_detection_output retinanet_target_assign sigmoid_focal_loss yolo_box yolov3_loss collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool detection_output multi_box_head ssd_loss",
             ".distributions": "Categorical MultivariateNormalDiag Normal Uniform",
             ".inputs": "data",
             ".io": "BlockGuardServ ListenAndServ Recv Send create_py_reader_by_data double_buffer load monkey_patch_reader_methods py_reader read_file",
@@ -141,7 +141,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".tensor": "argmax argmin argsort elementwise_add elementwise_div elementwise_equal elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub equal greater_equal greater_than has_inf has_nan is_empty isfinite less_equal less_than logical_and logical_not logical_or logical_xor logsumexp mean not_equal reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum scale sum sums where arange diag eye fill_constant fill_constant_batch_size_like full full_like linspace ones ones_like range zeros zeros_like crop crop_tensor diag_embed gather gather_nd index_sample index_select meshgrid nonzero randperm roll sampling_id scatter scatter_nd scatter_nd_add shard_index slice strided_slice t tril triu unique unique_with_counts concat expand expand_as flip multiplex pad pad2d pad_constant_like reverse split stack unstack addcmul addmm allclose bilinear_tensor_product bmm clamp cos_sim cross dist dot fsp_matrix kron matmul mul trace gaussian_random gaussian_random_batch_size_like randint randn random_crop uniform_random uniform_random_batch_size_like flatten rank reshape shape size squeeze transpose unsqueeze assign cast create_global_var create_parameter create_tensor get_tensor_from_selected_rows lod_append lod_reset merge_selected_rows",
         },
         {
-            "": "control_flow detection device distributions io learning_rate_scheduler loss math_op_patch metric_op nn ops recurrent sequence_lod tensor utils",
+            "": "control_flow detection distributions io learning_rate_scheduler loss math_op_patch metric_op nn ops recurrent sequence_lod tensor utils",
             ".control_flow": "BlockGuard ConditionalBlock WhileGuard array_to_lod_tensor copy_var_to_parent_block lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor select_input select_output shrink_memory split_lod_tensor",
             ".learning_rate_scheduler": "_decay_step_counter",
             ".ops": "_scale",
@@ -169,14 +169,13 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "fluidlite.fluid.layers.detection": (
         {
             ".anchors": "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign density_prior_box iou_similarity polygon_box_transform prior_box target_assign",
-            ".one_stage": "retinanet_detection_output retinanet_target_assign sigmoid_focal_loss yolo_box yolov3_loss",
+            ".one_stage": "generate_mask_labels locality_aware_nms matrix_nms multiclass_nms retinanet_detection_output retinanet_target_assign sigmoid_focal_loss yolo_box yolov3_loss",
             ".proposals": "collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign",
             ".regions": "deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool",
             ".ssd": "detection_output multi_box_head ssd_loss",
-            ".suppression": "generate_mask_labels locality_aware_nms matrix_nms multiclass_nms",
         },
         {
-            ".suppression": "detection_map",
+            ".one_stage": "detection_map",
         },
     ),
     "fluidlite.fluid.layers.loss": (

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from . import (  # noqa: F401
         control_flow,
         detection,
-        device,
         distributions,
         io,
         learning_rate_scheduler,

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
+from ..layer_helper import LayerHelper
+from ..small_modules import deprecated
 
 __all__ = [
     "assert_same_structure",
@@ -182,3 +185,27 @@ def _is_symmetric_padding(padding: Sequence[int], data_dim: int) -> bool:
     if len(padding) not in (data_dim, 2 * data_dim):
         raise AssertionError(f"padding takes {data_dim} or {2 * data_dim} numbers, got {list(padding)}")
     return len(padding) == data_dim or list(padding[::2]) == list(padding[1::2])
+
+
+@deprecated(since="0.15.0", instead="ParallelExecutor")
+def get_places(device_count: int | None = None, device_type: str | None = None) -> Variable:
+    """A variable that stands for `device_count` devices of a type, 'CPU' or 'CUDA'; of no use since Fluid 0.15."""
+    helper = LayerHelper("get_places")
+    places = helper.create_variable(name=helper._new_name(f"{helper.name}.out"), type=VarType.PLACE_LIST)
+    attrs = {"device_count": int(device_count) if device_count else 0, "device_type": device_type or "AUTO"}
+    helper.append_op(type="get_places", outputs={"Out": [places]}, attrs=attrs)
+    return places
+
+
+def replaced(value: Any, is_leaf: Callable[[Any], bool], by: Callable[[Any], Any]) -> Any:
+    """`value` with `by(leaf)` in place of every leaf in its lists, tuples and dicts."""
+    if is_leaf(value):
+        return by(value)
+    if isinstance(value, tuple):
+        items = [replaced(item, is_leaf, by) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list):
+        return [replaced(item, is_leaf, by) for item in value]
+    if isinstance(value, dict):
+        return type(value)((key, replaced(item, is_leaf, by)) for key, item in value.items())
+    return value

@@ -7,10 +7,8 @@ from fluidlite.fluid.data_feeder import (
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.fluid.layer_helper import (
-    LayerHelper as LayerHelper,
-)
 from fluidlite.fluid.layers.utils import (
+    LayerHelper as LayerHelper,
     Variable as Variable,
     assert_same_structure as assert_same_structure,
     convert_to_list as convert_to_list,

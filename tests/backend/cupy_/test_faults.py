@@ -5,8 +5,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.backend.cupy_ import faults
-from fluidlite.ops.value_checks import require_in_range
 from fluidlite.ops.registry import OperatorError, find
+from fluidlite.ops.value_checks import require_in_range
 
 from .agreement import gpu, launched, lists, on_gpu, rand
 

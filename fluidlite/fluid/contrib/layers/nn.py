@@ -13,7 +13,7 @@ from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
 from ...layers import checks, reshape, slice
 from ...layers.checks import INTEGERS
-from ...layers.detection.suppression import multiclass_nms2
+from ...layers.detection.one_stage import multiclass_nms2
 from .text_matching import match_matrix_tensor, search_pyramid_hash, sequence_topk_avg_pooling, var_conv_2d
 
 __all__ = [

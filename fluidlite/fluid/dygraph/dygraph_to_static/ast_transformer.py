@@ -58,12 +58,12 @@ def ast_to_func(ast_root: ast.AST, dyfunc: Any, delete_on_exit: bool = True) -> 
 
     Returns the function and the name of its code's file.
     """
-    from .runtime import helpers  # imports layers, which import this package
+    from . import runtime  # imports layers, which import this package
 
     file = f"<{dyfunc.__name__} of dygraph_to_static>"
     body = ast_root.body if isinstance(ast_root, ast.Module) else [ast_root]
     module = ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))  # type: ignore[arg-type]
-    space = {**inspect.unwrap(dyfunc).__globals__, rewriting.HELPERS: helpers}
+    space = {**inspect.unwrap(dyfunc).__globals__, rewriting.HELPERS: runtime}
     exec(compile(module, file, "exec"), space)  # noqa: S102 - the tree is the user's own function
     function = space.get(dyfunc.__name__)
     if not isinstance(function, types.FunctionType):

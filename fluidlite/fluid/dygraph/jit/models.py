@@ -19,9 +19,9 @@ from ....framework.serialization.descs import ProgramDesc
 from ....framework.variable import as_shape
 from ....ops.program.host import ENDS
 from ...io import load_inference_model, save_inference_model
+from ...layers.utils import replaced
 from ..base import to_variable
 from ..layers import Layer
-from ..nested import replaced
 from .static_function import StaticFunction, declarative
 from .traced import Spec, Traced, of_program
 

@@ -20,7 +20,7 @@ from ....framework import Program, Variable, default_main_program, mode, program
 from ....framework.tracing import Tracer
 from ....framework.tracing import record as tracing_record
 from ....framework.tracing import trace as tracing
-from ..nested import replaced
+from ...layers.utils import replaced
 from .program_execution import Runner
 
 Shapes = tuple[tuple[int, ...], ...]

@@ -6,12 +6,11 @@ from ....base import missing
 
 if TYPE_CHECKING:
     from .anchors import *  # noqa: F403
-    from .one_stage import *  # noqa: F403
+    from .one_stage import *  # noqa: F403  # noqa: F403
+    from .one_stage import detection_map as detection_map
     from .proposals import *  # noqa: F403
     from .regions import *  # noqa: F403
     from .ssd import *  # noqa: F403
-    from .suppression import *  # noqa: F403
-    from .suppression import detection_map as detection_map
 else:
     __all__ = missing.public(__name__)
 

@@ -18,7 +18,7 @@ from ..tensor.joining import concat
 from ..tensor.shapes import flatten, reshape, shape, transpose
 from ..tensor.variables import cast
 from .anchors import bipartite_match, box_coder, iou_similarity, prior_box, target_assign
-from .suppression import detected
+from .one_stage import detected
 
 __all__ = ["detection_output", "multi_box_head", "ssd_loss"]
 

@@ -15,7 +15,7 @@ from .....framework import Block, Operator, Program, Variable, tracing
 from ....layers import assign, cast, fill_constant, logical_and, logical_not, logical_or
 from ....layers.control_flow.branching import select_input
 from ....layers.control_flow.conditional_block import ConditionalBlock
-from ...nested import replaced
+from ....layers.utils import replaced
 from . import values
 from .containers import TensorRecords, growing
 from .slots import Attribute, Contents, Objects, Slot, Slots, same

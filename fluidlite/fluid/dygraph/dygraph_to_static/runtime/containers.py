@@ -11,7 +11,7 @@ from .....base.dtypes import VarType
 from .....base.errors import NotSupportedError
 from .....framework import Variable
 from ....layers import cast, elementwise_min, shape
-from ...nested import replaced
+from ....layers.utils import replaced
 from . import values
 from .values import TensorList, here, is_scalar, is_tensor
 

@@ -11,7 +11,7 @@ from .....base.errors import NotSupportedError
 from .....framework import Variable
 from ....layers import assign, fill_constant, less_than
 from ....layers.control_flow.loops import While
-from ...nested import replaced
+from ....layers.utils import replaced
 from . import values
 from .branching import (
     Changes,

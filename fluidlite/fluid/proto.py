@@ -1,11 +1,10 @@
-"""The messages of saved programs and tensors as classes of protobuf (`fluid.proto.framework_pb2`).
-
-For scripts that read Fluid's files themselves: `VarType.TensorDesc().ParseFromString(data)`.
-"""
+"""The messages of Fluid's files, as classes of protobuf (`fluid.proto`)."""
 
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper  # type: ignore[import-untyped]
 
-from ...base.storage.messages import ATTR_TYPES, messages
+from ..base.storage.messages import ATTR_TYPES, messages
+
+__path__: list[str] = []  # the modules below are views: base/names/views.py
 
 __all__ = [
     "AttrType",
