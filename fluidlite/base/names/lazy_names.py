@@ -64,10 +64,10 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {
             "...eager.tracer": "BackwardStrategy",
-            "..io.state": "load_dygraph save_dygraph",
             "..optimizer.epoch_schedules": "LambdaDecay MultiStepDecay ReduceLROnPlateau StepDecay",
             "..optimizer.schedules": "CosineDecay ExponentialDecay InverseTimeDecay LinearLrWarmup NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay",
             ".base": "Tracer disable_dygraph disable_imperative enable_dygraph enable_imperative enabled grad guard no_grad to_variable",
+            ".checkpoint": "load_dygraph save_dygraph",
             ".container": "LayerList ParameterList Sequential",
             ".jit": "ProgramTranslator TracedLayer declarative dygraph_to_static_func",
             ".jit.models": "StaticModelRunner",

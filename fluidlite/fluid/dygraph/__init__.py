@@ -6,7 +6,6 @@ from ...base import missing
 
 if TYPE_CHECKING:
     from ...eager.tracer import BackwardStrategy
-    from ..io.state import load_dygraph, save_dygraph
     from ..optimizer.epoch_schedules import LambdaDecay, MultiStepDecay, ReduceLROnPlateau, StepDecay
     from ..optimizer.schedules import (
         CosineDecay,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         no_grad,
         to_variable,
     )
+    from .checkpoint import load_dygraph, save_dygraph
     from .container import LayerList, ParameterList, Sequential
     from .jit import ProgramTranslator, TracedLayer, declarative, dygraph_to_static_func
     from .jit.models import StaticModelRunner

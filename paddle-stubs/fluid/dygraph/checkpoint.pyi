@@ -7,7 +7,7 @@ from fluidlite.fluid import (
 from fluidlite.fluid.dygraph import (
     learning_rate_scheduler as learning_rate_scheduler,
 )
-from fluidlite.fluid.io.state import (
+from fluidlite.fluid.dygraph.checkpoint import (
     ParamBase as ParamBase,
     Parameter as Parameter,
     load_dygraph as load_dygraph,

@@ -46,9 +46,9 @@ def test_sections_need_cuts_and_places():
 
 def test_dgc_is_for_gpus(monkeypatch):
     arguments = {"learning_rate": 0.1, "momentum": 0.9, "rampup_begin_step": 1}
-    monkeypatch.setattr("fluidlite.optimizer.pipeline.is_compiled_with_cuda", lambda: False)
+    monkeypatch.setattr("fluidlite.optimizer.wrappers.is_compiled_with_cuda", lambda: False)
     with pytest.raises(AssertionError, match="DGC is for GPUs only"):
         fluid.optimizer.DGCMomentumOptimizer(**arguments)
-    monkeypatch.setattr("fluidlite.optimizer.pipeline.is_compiled_with_cuda", lambda: True)
+    monkeypatch.setattr("fluidlite.optimizer.wrappers.is_compiled_with_cuda", lambda: True)
     with pytest.raises(NotSupportedError, match="there is one here"):
         fluid.optimizer.DGCMomentumOptimizer(**arguments)

@@ -7,7 +7,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.contrib.slim import nas
-from fluidlite.contrib.slim.nas import lock
+from fluidlite.contrib.slim.nas import LOCK_EX, LOCK_UN, lock, unlock
 
 
 class Counting:
@@ -68,9 +68,9 @@ def test_spaces_and_locks():
         with pytest.raises(NotImplementedError, match="Abstract"):
             ask()
     with tempfile.TemporaryFile() as file:
-        lock.lock(file)
-        lock.unlock(file)
-    assert (lock.LOCK_EX, lock.LOCK_UN) == (2, 8)
+        lock(file)
+        unlock(file)
+    assert (LOCK_EX, LOCK_UN) == (2, 8)
 
 
 class Needing:
