@@ -133,8 +133,8 @@ def load_vars(
     The arguments are those of `save_vars`; with `dirname=None`, `filename` is the bytes of a combined file.
 
     Raises, with nothing changed in the scope: FileNotFoundError for a missing file, FormatError for one that
-    is cut off or is no file of tensors, RuntimeError for a variable of another shape or element type than the
-    program has.
+    is cut off or is no file of tensors, RuntimeError for a parameter of another shape, or a variable of another
+    element type, than the program has.
     """
     chosen = _choose(main_program, vars, predicate)
     put_all(global_scope(), read_vars(dirname, chosen, filename))

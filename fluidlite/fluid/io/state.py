@@ -92,7 +92,7 @@ def load(
         FileNotFoundError: a file is missing.
         FormatError: a file is damaged or foreign.
         AssertionError: a variable is missing in the file.
-        RuntimeError: one has another shape or element type there.
+        RuntimeError: a parameter has another shape there, or a variable another element type.
         ValueError: a combined file without `var_list`.
         EnforceNotMet: variables do not exist in the scope. In all these cases nothing in the scope has changed.
 

@@ -190,7 +190,7 @@ class ReaderItems:
 def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, double_buffer: bool) -> Variable:
     """A reader variable of the default main program, created by the startup program.
 
-    `items`: see `program_reader.describe`. The variable has the methods `start`, `reset` and `decorate_*`. Raises
+    `items`: see `tensor_queue.describe`. The variable has the methods `start`, `reset` and `decorate_*`. Raises
     EnforceNotMet if there is a reader of this name in the scope: programs would find one of the two.
     """
     size = as_capacity(capacity)
