@@ -417,17 +417,19 @@ def apply_into(
 
 
 def put(target: Tensor, result: Tensor) -> None:
-    """Assign a result to `target`; persistable tensors keep their memory, which may be shared."""
-    if result.array is None:
+    """Assign a result to `target`; persistable tensors keep memory that fits it, as others may share it."""
+    mine, array = target.array, result.array
+    if array is None:
         return
-    if not target.persistable or target.array is None or type(target.array) is NoValue:
+    kept = target.persistable and mine is not None and type(mine) is not NoValue
+    if not kept or mine.shape != array.shape or mine.dtype != array.dtype:
         target.take_over(result)
         return
     record = tracing.record.get()
     if record is not None:
         record.becomes(target, result)
-    if result.array is not target.array:
-        placing.overwrite(target.array, result.array)
+    if array is not mine:
+        placing.overwrite(mine, array)
 
 
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Tensor:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite import dygraph, eager
+from fluidlite import dygraph, eager, layers
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.eager import Parameter, Tensor, to_variable
 
@@ -248,3 +248,26 @@ def test_a_tensor_of_one_element_of_any_type_is_an_index(dtype):
         pair = fluid.dygraph.to_variable(np.array([1.7, 0.2], dtype))
         assert ([10, 20, 30][one], list(range(one)), np.arange(5)[one]) == (20, [0], 1)
         refuses(lambda: [10, 20][pair], AssertionError, "one element")
+
+
+@pytest.mark.parametrize(
+    "shape, dtype", [([2], "float32"), ([1, 2], "float32"), ([4, 3], "float32"), ([2, 2], "int64")]
+)
+@pytest.mark.parametrize("made", ["parameter", "global", "declared"])
+def test_results_replace_persistable_tensors_of_other_shapes_and_types(made, shape, dtype):
+    """They are neither repeated nor converted; results of the same kind go into the memory that is there."""
+    with dygraph.guard():
+        if made == "parameter":
+            target = layers.create_parameter([2, 2], "float32")
+        elif made == "global":
+            target = layers.create_global_var([2, 2], 1.0, "float32", persistable=True)
+        else:
+            target = layers.create_tensor("float32", persistable=True)
+            layers.assign(dygraph.to_variable(np.ones([2, 2], np.float32)), target)
+        memory = target.array
+        layers.assign(dygraph.to_variable(np.full([2, 2], 3, np.float32)), target)
+        assert target.array is memory and memory[1, 1] == 3
+        value = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+        layers.assign(dygraph.to_variable(value), target)
+        assert (target.shape, target.numpy().dtype) == (shape, dtype)
+        np.testing.assert_array_equal(target.numpy(), value)
