@@ -3,7 +3,6 @@
 # fmt: off
 from . import (
     callbacks as callbacks,
-    distributed as distributed,
     model as model,
 )
 from fluidlite.paddle.hapi import (

@@ -2,5 +2,6 @@
 # ruff: noqa
 # fmt: off
 from fluidlite.paddle.hapi.model import (
+    DistributedBatchSampler as DistributedBatchSampler,
     Model as Model,
 )

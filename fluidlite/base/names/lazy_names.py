@@ -53,7 +53,6 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "fluidlite.fluid.core": (
         {
             "..inference": "AnalysisConfig AnalysisPredictor CpuPassStrategy GpuPassStrategy MkldnnQuantizerConfig NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePassBuilder PaddlePlace PaddlePredictor PaddleTensor PassStrategy ZeroCopyTensor create_paddle_predictor paddle_dtype_size paddle_tensor_to_bytes",
-            ".eager_names": "Layer dygraph_partial_grad",
             ".processes": "Gloo",
         },
         {
@@ -132,7 +131,6 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".io": "BlockGuardServ ListenAndServ Recv Send create_py_reader_by_data double_buffer load monkey_patch_reader_methods py_reader read_file",
             ".learning_rate_scheduler": "cosine_decay exponential_decay inverse_time_decay linear_lr_warmup natural_exp_decay noam_decay piecewise_decay polynomial_decay",
             ".loss": "bpr_loss center_loss cross_entropy dice_loss huber_loss kldiv_loss label_smooth log_loss margin_rank_loss mse_loss npair_loss rank_loss sigmoid_cross_entropy_with_logits smooth_l1 softmax_with_cross_entropy square_error_cost teacher_student_sigmoid_loss hsigmoid nce sampled_softmax_with_cross_entropy chunk_eval crf_decoding ctc_greedy_decoder edit_distance linear_chain_crf warpctc",
-            ".math_op_patch": "compare_ops",
             ".metric_op": "accuracy auc",
             ".nn": "add_position_encoding brelu clip clip_by_norm dropout elu hard_sigmoid hard_swish leaky_relu log log1p log_softmax maxout mean_iou mish one_hot pow prelu relu relu6 selu sign soft_relu softmax stanh swish topk adaptive_pool2d adaptive_pool3d conv2d conv2d_transpose conv3d conv3d_transpose pool2d pool3d continuous_value_model data_norm embedding fc filter_by_instag hash batch_norm group_norm inplace_abn instance_norm l2_normalize layer_norm spectral_norm PyFuncRegistry py_func affine_channel affine_grid grid_sampler im2sequence image_resize image_resize_short interpolate lrn pixel_shuffle resize_bilinear resize_nearest resize_trilinear shuffle_channel similarity_focus space_to_depth temporal_shift unfold",
             ".ops": "abs acos asin atan ceil cos cumsum erf exp floor gelu hard_shrink logsigmoid reciprocal round rsqrt sigmoid sin softplus softshrink softsign sqrt square tanh tanh_shrink thresholded_relu",
@@ -141,10 +139,11 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".tensor": "argmax argmin argsort elementwise_add elementwise_div elementwise_equal elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub equal greater_equal greater_than has_inf has_nan is_empty isfinite less_equal less_than logical_and logical_not logical_or logical_xor logsumexp mean not_equal reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum scale sum sums where arange diag eye fill_constant fill_constant_batch_size_like full full_like linspace ones ones_like range zeros zeros_like crop crop_tensor diag_embed gather gather_nd index_sample index_select meshgrid nonzero randperm roll sampling_id scatter scatter_nd scatter_nd_add shard_index slice strided_slice t tril triu unique unique_with_counts concat expand expand_as flip multiplex pad pad2d pad_constant_like reverse split stack unstack addcmul addmm allclose bilinear_tensor_product bmm clamp cos_sim cross dist dot fsp_matrix kron matmul mul trace gaussian_random gaussian_random_batch_size_like randint randn random_crop uniform_random uniform_random_batch_size_like flatten rank reshape shape size squeeze transpose unsqueeze assign cast create_global_var create_parameter create_tensor get_tensor_from_selected_rows lod_append lod_reset merge_selected_rows",
         },
         {
-            "": "control_flow detection distributions io learning_rate_scheduler loss math_op_patch metric_op nn ops recurrent sequence_lod tensor utils",
+            "": "control_flow detection distributions io learning_rate_scheduler loss metric_op nn ops recurrent sequence_lod tensor utils",
             ".control_flow": "BlockGuard ConditionalBlock WhileGuard array_to_lod_tensor copy_var_to_parent_block lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor select_input select_output shrink_memory split_lod_tensor",
             ".learning_rate_scheduler": "_decay_step_counter",
             ".ops": "_scale",
+            ".utils": "compare_ops",
         },
     ),
     "fluidlite.fluid.layers.control_flow": (

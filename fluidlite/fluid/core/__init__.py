@@ -29,7 +29,6 @@ from .system import *  # noqa: F403
 
 if TYPE_CHECKING:
     from ..inference import *  # noqa: F403
-    from .eager_names import *  # noqa: F403
     from .processes import *  # noqa: F403
 
 _Scope = Scope

@@ -1,4 +1,4 @@
-"""Pruning, queries about operators, names and roles of attributes, graphs and passes in `fluid.core`."""
+"""Pruning, queries about operators, roles of attributes, graphs, passes, and gradients by position in `fluid.core`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from enum import IntEnum
 from typing import Any
 
 from ...base.errors import EnforceNotMet
+from ...base.place import Place
 from ...base.storage.messages import messages
+from ...eager import Tensor, autograd
+from ...eager.tracer import BackwardStrategy
 from ...executor.lod_tensor import LoDTensor
 from ...executor.scope import Scope
 from ...framework import operator
@@ -23,10 +26,12 @@ from ...framework.serialization.passes import Pass, PassBuilder, get_pass
 from ...ops.registry import OpDef, OpSpec, find, is_known, known_types
 
 __all__ = [
+    "Layer",
     "Pass",
     "PassBuilder",
     "_get_all_register_op_kernels",
     "build_adjacency_list",
+    "dygraph_partial_grad",
     "get_all_op_protos",
     "get_grad_op_desc",
     "get_op_attrs_default_value",
@@ -271,3 +276,39 @@ def empty() -> str:
 def temp() -> str:
     """A part of the names of temporaries."""
     return TEMP_VAR_NAME
+
+
+class Layer:
+    """The base of C++ layers (`fluid.core.Layer`): `forward` returns []."""
+
+    def forward(self, inputs: list[Tensor]) -> list[Tensor]:
+        """Results of `inputs`, for subclasses to define."""
+        return []
+
+
+def dygraph_partial_grad(
+    inputs: list[Tensor],
+    outputs: list[Tensor],
+    grad_outputs: list[Any],
+    no_grad_vars: list[Tensor],
+    place: Place,
+    backward_strategy: BackwardStrategy,
+    create_graph: bool,
+    retain_graph: bool,
+    allow_unused: bool,
+    only_inputs: bool,
+) -> list[Tensor | None]:
+    """`fluid.dygraph.grad`, with all of its arguments, inputs first (`fluid.core.dygraph_partial_grad`).
+
+    An empty `grad_outputs` means ones. `place` and `backward_strategy` have no effect.
+    """
+    return autograd.grad(
+        outputs,
+        inputs,
+        grad_outputs or None,
+        retain_graph,
+        create_graph,
+        only_inputs,
+        allow_unused,
+        no_grad_vars,
+    )

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
         io,
         learning_rate_scheduler,
         loss,
-        math_op_patch,
         metric_op,
         nn,
         ops,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from .learning_rate_scheduler import *  # noqa: F403
     from .learning_rate_scheduler import _decay_step_counter as _decay_step_counter
     from .loss import *  # noqa: F403
-    from .math_op_patch import *  # noqa: F403
     from .metric_op import *  # noqa: F403
     from .nn import *  # noqa: F403
     from .ops import *  # noqa: F403
@@ -50,6 +48,7 @@ if TYPE_CHECKING:
     from .recurrent import *  # noqa: F403
     from .sequence_lod import *  # noqa: F403
     from .tensor import *  # noqa: F403
+    from .utils import compare_ops as compare_ops
 else:
     __all__ = missing.public(__name__)
 

@@ -25,6 +25,9 @@ __all__ = [
     "pack_sequence_as",
 ]
 
+compare_ops = ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]
+"""The methods that compare Variables (`fluid.layers.math_op_patch`)."""
+
 
 def convert_to_list(value: Any, n: int, name: str, dtype: type = int) -> list[Any]:
     """`value` as a list of `n` elements: itself repeated if it is one `dtype`, or its elements.

@@ -1,4 +1,4 @@
-"""`Model`: a network with what it takes to train, evaluate and use it."""
+"""`Model`: a network with what it takes to train, evaluate and use it; a sampler for several processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import numpy as np
 from ...base.storage.files import atomic_files
 from ...eager import Tensor, no_grad
 from ...fluid.dygraph.layers import Layer
+from ...fluid.dygraph.parallel import ParallelEnv
 from ...framework import mode
+from ...reader import samplers
 from ..io import DataLoader, Dataset
 from ..metric import Metric
 from ..saving import load, save
@@ -20,7 +22,7 @@ from ..tensor.creation import to_tensor
 from .callbacks import all_of
 from .summary import summary
 
-__all__ = ["Model"]
+__all__ = ["DistributedBatchSampler", "Model"]
 
 
 def _listed(value: Any) -> list[Any]:
@@ -408,3 +410,36 @@ def _with_last_flag(loader: Any, limit: int | None) -> Iterator[tuple[Any, bool]
         waiting.append(batch)
     if waiting:
         yield waiting.pop(), True
+
+
+class DistributedBatchSampler(samplers.DistributedBatchSampler):
+    """Lists of numbers of samples for this process of several (`paddle.incubate.hapi.distributed`).
+
+    Every process gets as many; samples from the beginning fill up what does not come out even.
+
+    Args:
+        dataset: what knows its length.
+        batch_size: how many samples each process takes at a time; positive.
+        shuffle: whether a new order is drawn for each epoch, the same in each process.
+        drop_last: whether a last batch that is smaller is left out.
+
+    Raises AssertionError for other types and numbers.
+    """
+
+    def __init__(self, dataset: Any, batch_size: int, shuffle: bool = False, drop_last: bool = False) -> None:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
+            raise AssertionError(f"batch_size should be a positive integer, got {batch_size!r}")
+        for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
+            if not isinstance(value, bool):
+                raise AssertionError(f"{name} should be a boolean value, got {value!r}")
+        self.dataset = dataset  # of any class, unlike that of `paddle.io`
+        self.batch_size, self.shuffle, self.drop_last = batch_size, shuffle, drop_last
+        self.nranks, self.local_rank = ParallelEnv().nranks, ParallelEnv().local_rank
+        self.epoch = 0
+
+    def __iter__(self) -> Iterator[list[int]]:
+        epoch = self.epoch
+        batches = super().__iter__()
+        if not self.shuffle:
+            self.epoch = epoch  # only orders that are drawn count
+        return batches

@@ -5,7 +5,7 @@ from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.fluid.layers.math_op_patch import (
+from fluidlite.fluid.layers.utils import (
     compare_ops as compare_ops,
 )
 from fluidlite.fluid.small_modules import (

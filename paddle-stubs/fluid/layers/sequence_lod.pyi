@@ -79,7 +79,6 @@ from fluidlite.fluid.layers import (
     clip as clip,
     clip_by_norm as clip_by_norm,
     collect_fpn_proposals as collect_fpn_proposals,
-    compare_ops as compare_ops,
     concat as concat,
     cond as cond,
     continuous_value_model as continuous_value_model,

@@ -4,7 +4,7 @@
 from fluidlite.fluid.dygraph.parallel import (
     ParallelEnv as ParallelEnv,
 )
-from fluidlite.paddle.hapi.distributed import (
+from fluidlite.paddle.hapi.model import (
     DistributedBatchSampler as DistributedBatchSampler,
 )
 from fluidlite.reader.samplers import (
