@@ -198,7 +198,9 @@ def _abstract(name: str) -> NoReturn:
 
 
 _strategy_logger = get_logger(
-    __name__, logging.INFO, fmt="LightNASStrategy-%(asctime)s-%(levelname)s: %(message)s"
+    f"{__name__}.light_nas_strategy",
+    logging.INFO,
+    fmt="LightNASStrategy-%(asctime)s-%(levelname)s: %(message)s",
 )
 
 SERVED = "slim_LightNASStrategy_controller_server.socket"

@@ -1,5 +1,7 @@
 """`fluid.contrib.slim.nas`: controllers that answer agents."""
 
+import importlib
+import logging
 import socket
 import tempfile
 
@@ -171,3 +173,13 @@ def test_networks_are_proposed_trained_and_rewarded(needs, retrain, latency, exp
     assert log == expected
     assert (context.train_reader, context.eval_reader) == ("train reader", "eval reader")
     assert context.skip_training is (retrain == 0)
+
+
+def test_lines_of_the_log_name_who_wrote_them():
+    record = logging.LogRecord("", logging.INFO, "", 0, "asked", None, None)
+    for module in ("controller_server", "light_nas_strategy"):
+        logger = importlib.import_module(f"fluidlite.contrib.slim.nas.{module}")._logger
+        (handler,) = logger.handlers
+        assert handler.format(record).partition("-")[0] == module.title().replace("_", "").replace(
+            "Nas", "NAS"
+        )
