@@ -179,7 +179,6 @@ def test_lines_of_the_log_name_who_wrote_them():
     record = logging.LogRecord("", logging.INFO, "", 0, "asked", None, None)
     for module in ("controller_server", "light_nas_strategy"):
         logger = importlib.import_module(f"fluidlite.contrib.slim.nas.{module}")._logger
-        (handler,) = logger.handlers
-        assert handler.format(record).partition("-")[0] == module.title().replace("_", "").replace(
+        assert logger.handlers[0].format(record).partition("-")[0] == module.title().replace("_", "").replace(
             "Nas", "NAS"
         )
