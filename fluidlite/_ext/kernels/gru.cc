@@ -44,6 +44,7 @@ template <class T> int gru(fl_call *call) {
     Steps steps(rule.sequences, rule.rows);
     Packed<T> opening(size, 2 * size), recurrent(size, size);
     T *initial = nullptr;
+    // `sequences` by value: with a reference to `rule`, GCC fuses other products and sums below, and last bits change.
     const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
         steps.take(arena);
         initial = arena.take<T>(sequences * size);
@@ -120,6 +121,7 @@ template <class T> int gru_grad(fl_call *call) {
     Steps steps(rule.sequences, rows);
     T *dgates = nullptr, *room = nullptr, *before = nullptr, *resets = nullptr, *none = nullptr, *dstates = nullptr, *dkept = nullptr;
     double *sums = nullptr;
+    // `sequences` by value: with a reference to `rule`, GCC fuses other products and sums below, and last bits change.
     const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
         steps.take(arena);
         dgates = arena.take<T>(sequences * wide);

@@ -154,6 +154,7 @@ template <class T> int lstm(fl_call *call) {
     const int64_t size = rule.size, state = rule.state, wide = rule.wide;
     Packed<T> recurrent(state, wide), projecting(size, projection == nullptr ? 0 : state);
     T *packed = nullptr, *zeros = nullptr;
+    // `sequences` by value: with a reference to `rule`, GCC fuses other products and sums below, and last bits change.
     const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
         steps.take(arena);
         packed = arena.take<T>(2 * sequences * state);
@@ -211,6 +212,7 @@ template <class T> int lstm_grad(fl_call *call) {
     T *dgates = nullptr, *kept = nullptr, *first = nullptr, *before = nullptr, *none = nullptr;
     T *dstates = nullptr, *dcells = nullptr, *dhidden = nullptr;
     double *sums = nullptr;
+    // `sequences` by value: with a reference to `rule`, GCC fuses other products and sums below, and last bits change.
     const int laid = in_scratch(call, [&, sequences = rule.sequences](Arena &arena) {
         steps.take(arena);
         dgates = arena.take<T>(sequences * wide);
