@@ -27,6 +27,19 @@ def test_a_view_has_the_objects_of_the_modules_that_define_them(view):
         module.nosuch  # noqa: B018
 
 
+def test_packages_have_no_other_module_by_the_name_of_a_view():
+    """Before the view was imported, too: in a new process."""
+    code = """
+import importlib, types, fluidlite
+from fluidlite.base.names.views import VIEWS
+for view in VIEWS:
+    package, _, name = f"fluidlite.{view}".rpartition(".")
+    found = vars(importlib.import_module(package)).get(name)
+    assert not isinstance(found, types.ModuleType) or found.__name__ == f"fluidlite.{view}", (view, found)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_is_a_module_of_its_package(view):
     package, _, name = f"fluidlite.{view}".rpartition(".")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...backend import dlpack
+from ...backend.dlpack import from_external
 from ...base.dtypes import to_vartype
 from ...eager import Tensor
 from . import image_util, plot, preprocess_util
@@ -40,6 +40,6 @@ def from_dlpack(dlpack_tensor: Any) -> Tensor:
     and for types of elements that Fluid does not have, ValueError for a capsule that was taken before. Follows
     `paddle.utils.dlpack.from_dlpack`.
     """
-    array = dlpack.from_external(dlpack_tensor)
+    array = from_external(dlpack_tensor)
     to_vartype(array.dtype)
     return Tensor(array)
