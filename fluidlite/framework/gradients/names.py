@@ -1,4 +1,4 @@
-"""What `fluid.backward` has beside differentiation: names of gradients, and dependencies among operators."""
+"""Names of gradient variables, and dependencies among operators (`fluid.backward`)."""
 
 from __future__ import annotations
 

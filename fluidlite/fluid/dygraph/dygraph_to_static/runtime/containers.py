@@ -1,4 +1,4 @@
-"""What loops over tensors go through (ranges, rows, tensor arrays, `enumerate`, `zip`), and lists that they fill.
+"""Ranges, rows, tensor arrays, `enumerate` and `zip` of loops over tensors, and the lists that loops fill.
 
 A growing list of lists, tuples and dicts of tensors is a structure of arrays: a tensor array for each leaf.
 """
