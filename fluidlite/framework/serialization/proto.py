@@ -41,7 +41,7 @@ _DEEPEST = 64
 """Limit of the nesting of blocks: functions that visit them recurse once for each level."""
 
 _PART = f"{GRAD}@RENAME@"
-"""The suffix in names of the parts of a gradient, which a `sum` adds up."""
+"""The marker between the name of a gradient and the number of one of its parts, which a `sum` adds up."""
 
 _DESCRIBED = {
     VarType.LOD_TENSOR: "lod_tensor",
